@@ -1,0 +1,133 @@
+"""The keyspace: all shards and databases, how a key finds its shard, and the thread that keeps them in order.
+
+Everything above the store works on Places: a key in a database, found, with its shard locked.
+
+    keyspace_open(ks, db, key, hash, now, &place)      lock the key's shard, look the key up
+    ... types.string and friends work on the place ...
+    keyspace_close(&place)
+
+Commands on several keys lock all their shards first (keyspace_lock), in ascending order, and use keyspace_find on each key; the
+first keyspace_find of a place, or a change through another place of the same shard, makes earlier places stale: find again.
+
+LOCK: shards in ascending order; the grace list's lock is a leaf.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from tellstone._core.base.atomics cimport relaxed_u64
+from tellstone._core.base.bytesops cimport View
+from tellstone._core.base.lock cimport lock_acquire, lock_release
+from tellstone._core.base.platform cimport Thread
+from tellstone._core.store.shard cimport DATABASES, Found, Partition, Shard, Shared, shared_now
+
+cdef enum:
+    SHARDS_MAX = 1024
+    SHARD_WORDS = 16                # of 64 bits, in a ShardSet
+
+cdef struct ShardSet:               # a set of shards, for locking several
+    uint64_t bits[SHARD_WORDS]
+
+cdef struct Keyspace:
+    Shared shared
+    Shard* shards
+    uint32_t shard_count
+    uint32_t shard_mask             # shard_count - 1 when that is a power of two, else 0xFFFFFFFFULL
+    uint8_t active_expiry           # the wheels turn; DEBUG SET-ACTIVE-EXPIRE. Relaxed
+    uint64_t evicted
+    uint64_t max_value              # proto-max-bulk-len: no string grows past it. Relaxed
+    Thread upkeep_thread
+    uint32_t upkeep_state           # 0 none, 1 runs, 2 is asked to stop
+    uint64_t upkeep_rounds          # of the thread, relaxed: for tests and INFO
+    uint64_t random_state           # under shard 0's lock; RANDOMKEY needs no better
+
+cdef struct Place:
+    Keyspace* ks
+    Shard* shard
+    Partition* part                 # NULL: the database has no key in this shard yet
+    Found found                     # found.entry == NULL: no such key
+    View key
+    uint64_t hash
+    int db
+    int64_t now
+
+cdef Keyspace* keyspace_new(uint32_t shards, int64_t evict_interval_ms, uint32_t evict_slots, uint64_t max_memory) noexcept nogil
+cdef void keyspace_free(Keyspace* ks) noexcept nogil         # nobody else uses it any more
+cdef bint keyspace_start_upkeep(Keyspace* ks) noexcept nogil # False: the thread cannot start
+cdef void keyspace_stop_upkeep(Keyspace* ks) noexcept nogil
+cdef bint keyspace_upkeep(Keyspace* ks, int64_t now) noexcept nogil    # one bounded round over all shards; True: more to do
+cdef inline int64_t keyspace_now(Keyspace* ks) noexcept nogil:     # Unix ms
+    return shared_now(&ks.shared)
+
+cdef inline Shard* keyspace_shard(Keyspace* ks, uint64_t hash) noexcept nogil:
+    if ks.shard_mask != 0xFFFFFFFFULL:
+        return &ks.shards[<uint32_t>hash & ks.shard_mask]
+    return &ks.shards[hash % ks.shard_count]
+
+# hash is fnv1a(key). The caller holds the shard's lock for keyspace_find; keyspace_open takes it.
+cdef void keyspace_find(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, Place* place) noexcept nogil
+cdef void keyspace_open(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, Place* place) noexcept nogil
+cdef inline void keyspace_close(Place* place) noexcept nogil:
+    lock_release(&place.shard.lock)
+
+cdef inline bint place_exists(const Place* place) noexcept nogil:
+    return place.found.entry != NULL
+
+# For a place without an entry too: makes the partition. See shard_write for the rest. NULL without memory.
+cdef char* place_write(Place* place, uint8_t type, uint8_t encoding, size_t value_len, int64_t deadline) noexcept nogil
+cdef void place_remove(Place* place) noexcept nogil          # only where an entry is
+cdef void place_count(Place* place) noexcept nogil           # a command that reads: counts a hit or a miss
+
+cdef inline void shard_set_clear(ShardSet* s) noexcept nogil:
+    cdef int i
+    for i in range(SHARD_WORDS):
+        s.bits[i] = 0
+
+cdef inline void shard_set_add(ShardSet* s, uint32_t index) noexcept nogil:
+    s.bits[index >> 6] |= (<uint64_t>1) << (index & 63)
+
+cdef void keyspace_lock(Keyspace* ks, const ShardSet* s) noexcept nogil
+cdef void keyspace_unlock(Keyspace* ks, const ShardSet* s) noexcept nogil
+cdef void keyspace_lock_all(Keyspace* ks) noexcept nogil
+cdef void keyspace_unlock_all(Keyspace* ks) noexcept nogil
+
+cdef uint64_t keyspace_size(Keyspace* ks, int db) noexcept nogil          # keys, expired ones that are still there included
+cdef uint64_t keyspace_expires(Keyspace* ks, int db) noexcept nogil       # of these, with a deadline
+cdef void keyspace_flush(Keyspace* ks, int db) noexcept nogil             # -1: all databases. Memory goes back behind the scenes
+cdef void keyspace_swap(Keyspace* ks, int a, int b) noexcept nogil
+cdef inline uint64_t keyspace_used(Keyspace* ks) noexcept nogil:
+    return relaxed_u64(&ks.shared.used)
+cdef inline bint keyspace_is_full(Keyspace* ks) noexcept nogil:
+    return relaxed_u64(&ks.shared.max_memory) != 0 and relaxed_u64(&ks.shared.used) >= relaxed_u64(&ks.shared.max_memory)
+cdef void keyspace_add_used(Keyspace* ks, int64_t bytes) noexcept nogil   # connection buffers and the like
+
+# Called under the shard's lock with a live entry; changes nothing.
+ctypedef void (*KeyVisit)(void* owner, char* entry) noexcept nogil
+
+# SCAN: visits some `count` entries from a cursor on, answers the next cursor, 0 when all shards are done. A cursor is a shard
+# and a tag (see store.table), with the tags' kind. Keys that are there from first to last call are visited at least once.
+cdef uint64_t keyspace_scan(Keyspace* ks, int db, uint64_t cursor, uint64_t count, int64_t now, KeyVisit visit, void* owner) noexcept nogil
+# Every entry of a database, with all shards locked by the caller.
+cdef void keyspace_visit_locked(Keyspace* ks, int db, int64_t now, KeyVisit visit, void* owner) noexcept nogil
+# Visit one entry at random; False when there is none.
+cdef bint keyspace_random(Keyspace* ks, int db, int64_t now, KeyVisit visit, void* owner) noexcept nogil
+
+cdef struct KeyspaceStats:
+    uint64_t hits
+    uint64_t misses
+    uint64_t expired
+    uint64_t expired_lazy
+    uint64_t live_bytes             # of entries, at the size of their slots, and blocks
+    uint64_t held_bytes             # of arena pages with memory behind them, and blocks
+    uint64_t table_bytes
+    uint64_t retired                # items that wait for readers to pass
+
+cdef void keyspace_stats(Keyspace* ks, KeyspaceStats* out) noexcept nogil
+cdef void keyspace_reset_stats(Keyspace* ks) noexcept nogil
+
+# Look-ahead for a batch, in two waves some time apart: prefetch the keys' slots, then, when those have arrived, what they seem to
+# name. `reader` comes from grace_join. A hash of no key does no harm.
+cdef void keyspace_ahead_slots(Keyspace* ks, int reader, int db, const uint64_t* hashes, uint32_t n) noexcept nogil
+cdef void keyspace_ahead_entries(Keyspace* ks, int reader, int db, const uint64_t* hashes, uint32_t n) noexcept nogil
+
+cdef class Store:
+    """The owner of a keyspace for Python: engine.Engine has one, and drivers take it to serve the same data."""
+    cdef Keyspace* ks

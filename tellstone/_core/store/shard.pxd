@@ -1,0 +1,76 @@
+"""A shard: one lock over a part of the keys, one partition a database, each with its own table, arena and wheel.
+
+A partition is made when its database first gets a key in this shard, so an unused database costs one pointer a shard, and
+FLUSHDB or SWAPDB move whole partitions without touching a key.
+
+LOCK: everything below is guarded by Shard.lock, except Shared.used (atomic) and what store.grace lets look-ahead read.
+Every function here expects the lock to be held.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from tellstone._core.base.atomics cimport relaxed_u64
+from tellstone._core.base.bytesops cimport View
+from tellstone._core.base.lock cimport Lock
+from tellstone._core.base.platform cimport wall_ms
+from tellstone._core.memory.arena cimport Arena
+from tellstone._core.memory.wheel cimport Wheel
+from tellstone._core.store.grace cimport Grace
+from tellstone._core.store.table cimport Found, Table
+
+cdef enum:
+    DEADLINE_KEEP = -2              # shard_write: leave the deadline as it is
+    DATABASES = 16
+
+cdef struct Shared:                 # what all shards of a keyspace share
+    Grace grace
+    uint64_t secret[2]
+    uint64_t used                   # atomic: bytes of all shards, within ACCOUNT_STEP a partition
+    uint64_t max_memory             # 0: no ceiling. Written by CONFIG, read relaxed
+    int64_t tick_ms                 # of the wheels; fixed
+    uint32_t wheel_slots            # fixed
+    uint64_t fixed_now              # a test's clock in ms; 0: the real one. Relaxed
+
+cdef inline int64_t shared_now(const Shared* shared) noexcept nogil:
+    cdef uint64_t fixed = relaxed_u64(&shared.fixed_now)
+    return <int64_t>fixed if fixed else wall_ms()
+
+cdef struct Partition:
+    Table table
+    Arena arena
+    Wheel wheel                     # its count is the number of keys with a deadline
+    uint64_t block_bytes            # of counted blocks
+    uint64_t accounted              # what of our bytes is in Shared.used
+    uint32_t compacting             # page being emptied, 0: none
+    uint32_t compact_cursor
+    Shard* shard
+
+cdef struct Shard:
+    Lock lock
+    uint32_t index
+    Shared* shared
+    Partition* parts[DATABASES]
+    uint64_t hits                   # of commands that read
+    uint64_t misses
+    uint64_t expired                # removed because their time had come
+    uint64_t expired_lazy           # of these, found by a command and not by the wheel
+    uint64_t pad[4]
+
+cdef void shard_init(Shard* s, Shared* shared, uint32_t index) noexcept nogil
+cdef Partition* shard_partition(Shard* s, int db) noexcept nogil            # made if need be; NULL without memory
+cdef void partition_free(Partition* p) noexcept nogil                       # with all it holds; no lock: nobody knows it any more
+cdef void shard_find(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, Found* found) noexcept nogil
+
+# Make or replace the entry of a key: type, encoding, deadline (NO_DEADLINE, DEADLINE_KEEP or ms) and the length of the
+# value part. Answers where the value part goes, uninitialized; the old value is gone. NULL: no memory, nothing changed.
+# LIFETIME: `key` must not point into the partition.
+cdef char* shard_write(Partition* p, View key, Found* found, uint8_t type, uint8_t encoding, size_t value_len,
+                       int64_t deadline) noexcept nogil
+# The same entry with a longer or shorter value part; what fits of the old one is kept. For encodings without a block.
+cdef char* shard_resize(Partition* p, Found* found, size_t value_len) noexcept nogil
+cdef bint shard_set_deadline(Partition* p, Found* found, int64_t deadline) noexcept nogil   # False without memory
+cdef void shard_remove(Partition* p, Found* found) noexcept nogil
+cdef void shard_account(Partition* p) noexcept nogil       # after a change of block_bytes by a type
+
+# Bounded upkeep; True when there is more to do right now.
+cdef bint shard_expire(Partition* p, int64_t now, uint32_t budget) noexcept nogil
+cdef bint shard_compact(Partition* p, uint32_t budget) noexcept nogil
