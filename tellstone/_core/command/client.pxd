@@ -1,0 +1,38 @@
+"""What a command's handler may know and change of the connection that sent it.
+
+Owned by the session; one thread at a time works on it (the one that runs the session). Strings are malloc'ed, NULL when unset.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+cdef enum ClientFlag:
+    CLIENT_CLOSE = 1                # close when what is written has been sent (QUIT, protocol errors, CLIENT KILL)
+    CLIENT_REPLY_OFF = 2            # CLIENT REPLY OFF
+    CLIENT_REPLY_SKIP = 4           # of the next command
+    CLIENT_REPLY_SKIPPING = 8       # of this one
+    CLIENT_UNIX = 16
+    CLIENT_EMBEDDED = 32            # Engine.execute: there is no connection
+    CLIENT_NO_EVICT = 64
+    CLIENT_NO_TOUCH = 128
+
+cdef struct Text:                   # malloc'ed, not terminated
+    char* ptr
+    size_t len
+
+cdef struct Client:
+    uint64_t id
+    uint32_t flags
+    int db
+    uint8_t proto                   # 2 or 3
+    uint8_t authenticated
+    int fd                          # -1: none
+    int64_t created_ms              # Unix time
+    int64_t active_ms               # Unix time of the last request
+    uint64_t commands               # requests so far
+    uint64_t input_bytes
+    uint64_t output_bytes
+    const char* last_command        # full name of the last command, static; NULL at first
+    Text name
+    Text lib_name
+    Text lib_ver
+    char addr[72]                   # "127.0.0.1:5000", "[::1]:5000", "/path:0"; terminated
+    char laddr[72]

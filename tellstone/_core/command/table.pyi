@@ -1,0 +1,3 @@
+from typing import Any
+
+def rows() -> list[dict[str, Any]]: ...
