@@ -1,0 +1,139 @@
+"""Connections: a socket and a session each, and the turns they take on their reactor's thread.
+
+A turn: input is read into a buffer that all connections of a reactor share, the session answers from it into an output buffer that
+they lend from one another, and one write sends that. A connection owns a buffer only while it has to: input while a request is
+unfinished, output while the peer does not read. So an idle connection is a Connection and nothing else.
+
+        +--------------------- answer ------------------- PARKED   a control command waits for Python; input stays in the kernel
+        v                                                    ^
+      OPEN <--- worked off --- QUEUED <-- more than a turn --+--- OPEN
+        |                        |
+        +---- close asked for ---+---> ENDING   output is being sent, nothing is read
+                                         |
+                                         v
+                                      LINGER    our side is shut down; what still comes in is thrown away, or it would reset the
+                                         |      connection and with it replies that the peer has not read yet
+                                         v
+      FREE <------ broken, killed, over a limit: from anywhere
+
+ORDER: replies leave in the order of requests: a connection that is PARKED or QUEUED reads nothing, and writes go through one
+buffer.
+LOCK: everything belongs to the reactor's thread, except what is marked atomic (changed by several threads) or relaxed (written by
+the reactor's thread, read by others).
+"""
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from tellstone._core.base.queue cimport Queue
+from tellstone._core.net.held cimport Held
+from tellstone._core.net.mailbox cimport AnswerMessage, Mailbox, SocketMessage
+from tellstone._core.net.output cimport Sent
+from tellstone._core.net.settings cimport Settings
+from tellstone._core.session.session cimport Session, Worker
+
+cdef enum Mode:
+    CONN_OPEN = 0
+    CONN_QUEUED = 1
+    CONN_PARKED = 2
+    CONN_ENDING = 3
+    CONN_LINGER = 4
+    CONN_FREE = 5
+
+cdef enum Doom:                         # how a connection that is to end goes about it
+    SPARED = 0
+    DOOM_ANSWERED = 1                   # when every complete request that has come in is answered
+    DOOM_REPLIED = 2                    # after the reply that it is waiting for
+
+cdef enum:
+    INPUT_SIZE = 65536                  # of the shared input buffer: a pipeline of a hundred requests with their values
+    OUTPUT_SIZE = 65536                 # of a fresh output buffer
+    OUTPUT_RECYCLED = 1048576           # a larger one is given back instead
+    CHUNK = 64                          # connections that are allocated together
+    SWEEP_MS = 100                      # between two looks at a tenth of the connections
+    LINGER_MS = 1000
+    ACCOUNT_FROM = 65536                # bytes of its own buffers that a connection has free
+    INPUT_LIMIT = 67108864              # held input, beyond twice the longest argument: room for many arguments
+    PEAK_MS = 5000                      # a peak is of the last 5 to 10 s
+
+cdef struct Connection:                 # what a turn touches first stands in the first cache line
+    int fd
+    uint8_t mode
+    uint8_t doomed                      # Doom
+    uint8_t gone                        # bool: the peer has ended its side, or sent nothing more: no need to linger
+    uint8_t unused
+    uint32_t interest                   # what the poller watches
+    uint32_t slot
+    Held held
+    Sent sent
+    int64_t moved_ms                    # monotonic, to SWEEP_MS: bytes came or went
+    int64_t soft_since                  # monotonic: over the soft output limit since; 0: is not
+    int64_t accounted                   # bytes that count towards the memory ceiling
+    uint32_t generation                 # of the slot: moves on when a connection ends
+    Connection* next                    # in the queue, or in the list of free slots
+    Connection* prev                    # in the queue
+    Session session
+
+cdef struct Peak:                       # the largest value of late
+    uint64_t now                        # relaxed: of the window that began at `since`
+    uint64_t before                     # relaxed: of the one before
+    uint64_t since                      # relaxed: monotonic ms
+
+cdef struct Traffic:                    # relaxed, all of it
+    uint64_t adopted
+    uint64_t ended
+    uint64_t over_output_limit
+    uint64_t over_input_limit
+    uint64_t timed_out
+    uint64_t input_bytes
+    uint64_t output_bytes
+    Peak held_input
+    Peak held_output
+
+cdef struct Connections:                # of one reactor
+    int poller
+    uint32_t index                      # of the reactor
+    Worker worker
+    int64_t now_ms                      # Unix time, of the keyspace's clock; read once a tick
+    int64_t mono_ms                     # monotonic; read when SWEEP_MS have passed
+    char* input                         # INPUT_SIZE bytes
+    char* spare                         # an output buffer to lend, NULL: lent out
+    size_t spare_cap
+    Connection* queue_head              # connections that are QUEUED, in the order of their turns
+    Connection* queue_tail
+    uint32_t queue_count
+    Connection** chunks
+    uint32_t chunk_count
+    Connection* free_slots
+    uint32_t count                      # slots in use
+    uint32_t lingering                  # of these
+    uint32_t blocked                    # of these, with output that the kernel would not take
+    uint32_t sweep_at                   # slot where the sweep goes on
+    uint32_t load                       # atomic: clients here and on their way here; the acceptor adds, the reactor subtracts
+    uint64_t used_bytes                 # what `accounted` of all adds up to; relaxed
+    Traffic traffic
+    Mailbox* mailbox                    # one count
+    Queue* control
+    const Settings* settings
+
+# False without memory or descriptors. `worker` and the last three fields are the caller's, set before.
+cdef bint connections_init(Connections* cs) noexcept nogil
+cdef void connections_free(Connections* cs) noexcept nogil      # closes every connection
+# Take a socket in: it is this reactor's from here on, and counted in `load` already. NULL: it could not be kept.
+cdef Connection* connections_adopt(Connections* cs, const SocketMessage* m) noexcept nogil
+cdef void connections_answer(Connections* cs, const AnswerMessage* m) noexcept nogil
+# One turn for each connection that is queued now.
+cdef void connections_turns(Connections* cs) noexcept nogil
+# Timeouts and limits of a tenth of the connections.
+cdef void connections_sweep(Connections* cs) noexcept nogil
+cdef bint connections_want_sweeps(const Connections* cs) noexcept nogil
+# The connection of a slot below chunk_count * CHUNK; its mode may be CONN_FREE.
+cdef inline Connection* connection_at(const Connections* cs, uint32_t slot) noexcept nogil:
+    return &cs.chunks[slot // CHUNK][slot % CHUNK]
+
+# The poller has something for c. ORDER: only between a wait and whatever takes sockets in: the events of one wait may name a connection
+# that an earlier one of them has ended, and its slot must not have a new tenant by then.
+cdef void connection_ready(Connections* cs, Connection* c, uint32_t what) noexcept nogil
+cdef void connection_close(Connections* cs, Connection* c) noexcept nogil       # at once, with output unsent
+# End when the requests that have come in are answered, also those that are still in the socket's buffer.
+cdef void connection_finish(Connections* cs, Connection* c) noexcept nogil
+cdef uint64_t next_client_id() noexcept nogil                   # of the process, from 1
+cdef uint64_t peak_value(const Peak* p, int64_t mono_ms) noexcept nogil

@@ -1,0 +1,25 @@
+from typing import final
+
+@final
+class ControlCall:
+    name: str
+    args: tuple[bytes, ...]
+    client_id: int
+    db: int
+    proto: int
+    def answer(
+        self, reply: bytes, *, proto: int = -1, db: int = -1, authenticated: int = -1, close: bool = False
+    ) -> None: ...
+
+@final
+class Report:
+    token: int
+    reactor: int
+    count: int
+    lines: bytes | None
+
+@final
+class ControlBridge:
+    def __init__(self, capacity: int = 1024) -> None: ...
+    def fileno(self) -> int: ...
+    def drain(self) -> list[ControlCall | Report]: ...

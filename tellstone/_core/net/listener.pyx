@@ -1,0 +1,158 @@
+"""Accepting (see listener.pxd)."""
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
+from libc.stdlib cimport free
+from libc.string cimport strdup, strlen
+
+from tellstone._core.base.atomics cimport add_u32, relaxed_u32, relaxed_u64, store_u64
+from tellstone._core.base.poller cimport POLL_READ, poller_add, poller_remove
+from tellstone._core.base.socket cimport SOCK_AGAIN, SOCK_BROKEN, SOCK_SCARCE, sock_accept, sock_close, sock_write
+from tellstone._core.base.stamp cimport check_layout
+from tellstone._core.net.connection cimport connections_adopt, next_client_id
+from tellstone._core.net.mailbox cimport MAIL_SOCKET, SocketMessage, mailbox_send, socket_message
+
+check_layout(__name__)
+
+cdef const char* TOO_MANY = b"-ERR max number of clients reached\r\n"
+
+
+cdef bint acceptor_add(Acceptor* a, int fd, const char* path) noexcept nogil:
+    cdef Listener* l = &a.listeners[a.listener_count]
+    if a.listener_count == LISTENERS_MAX:
+        return False
+    l.path = NULL
+    if path != NULL:
+        l.path = strdup(path)
+        if l.path == NULL:
+            return False
+    l.fd = fd
+    l.watched = False
+    a.listener_count += 1
+    return True
+
+
+cdef bint acceptor_watch(Acceptor* a) noexcept nogil:
+    cdef uint32_t i
+    cdef Listener* l
+    for i in range(a.listener_count):
+        l = &a.listeners[i]
+        if l.watched or l.fd < 0:
+            continue
+        if poller_add(a.reactors[0].poller, l.fd, POLL_READ, <void*>(<uintptr_t>i * 2 + 1)) != 0:
+            return False
+        l.watched = True
+    return True
+
+
+cdef void unwatch(Acceptor* a, Listener* l) noexcept nogil:
+    if l.watched:
+        poller_remove(a.reactors[0].poller, l.fd, POLL_READ)
+        l.watched = False
+
+
+cdef void acceptor_pause(Acceptor* a) noexcept nogil:
+    cdef uint32_t i
+    for i in range(a.listener_count):
+        unwatch(a, &a.listeners[i])
+    a.paused_until = a.reactors[0].mono_ms + ACCEPT_PAUSE_MS
+
+
+cdef void acceptor_resume(Acceptor* a) noexcept nogil:
+    if a.paused_until and a.reactors[0].mono_ms >= a.paused_until:
+        a.paused_until = 0
+        acceptor_watch(a)
+
+
+cdef void close_listener(Acceptor* a, Listener* l) noexcept nogil:
+    unwatch(a, l)
+    if l.fd >= 0:
+        sock_close(l.fd)
+    l.fd = -1
+
+
+cdef void acceptor_close(Acceptor* a) noexcept nogil:
+    cdef uint32_t i
+    a.paused_until = 0
+    for i in range(a.listener_count):
+        close_listener(a, &a.listeners[i])
+
+
+cdef void acceptor_free(Acceptor* a) noexcept nogil:
+    cdef uint32_t i
+    acceptor_close(a)
+    for i in range(a.listener_count):
+        free(a.listeners[i].path)
+    a.listener_count = 0
+
+
+cdef uint64_t acceptor_clients(Acceptor* a) noexcept nogil:
+    cdef uint32_t i
+    cdef uint64_t n = 0
+    for i in range(a.reactor_count):
+        n += relaxed_u32(&a.reactors[i].load)
+    return n
+
+
+cdef uint32_t choose(Acceptor* a) noexcept nogil:
+    """The reactor with the fewest connections; among equals they take turns."""
+    cdef uint32_t i, at, load
+    cdef uint32_t best = a.next, least = <uint32_t>-1
+    for i in range(a.reactor_count):
+        at = (a.next + i) % a.reactor_count
+        load = relaxed_u32(&a.reactors[at].load)
+        if load < least:
+            best = at
+            least = load
+    a.next = (best + 1) % a.reactor_count
+    return best
+
+
+cdef void refuse(Acceptor* a, int fd) noexcept nogil:
+    store_u64(&a.rejected, a.rejected + 1)
+    sock_write(fd, TOO_MANY, strlen(TOO_MANY))
+    sock_close(fd)
+
+
+cdef void hand_out(Acceptor* a, int fd, const char* path) noexcept nogil:
+    """To another reactor through its mailbox; to our own without a detour."""
+    cdef SocketMessage here
+    cdef SocketMessage* m
+    cdef uint32_t at = choose(a)
+    cdef Connections* cs = a.reactors[at]
+    add_u32(&cs.load, 1)
+    if at == 0:
+        here.head.kind = MAIL_SOCKET
+        here.fd = fd
+        here.client_id = next_client_id()
+        here.path = path
+        connections_adopt(cs, &here)
+        return
+    m = socket_message(fd, next_client_id(), path)
+    if m == NULL:
+        sock_close(fd)
+        add_u32(&cs.load, <uint32_t>-1)
+    elif not mailbox_send(cs.mailbox, &m.head):
+        add_u32(&cs.load, <uint32_t>-1)
+
+
+cdef void acceptor_ready(Acceptor* a, uint32_t listener) noexcept nogil:
+    cdef Listener* l = &a.listeners[listener]
+    cdef int fd
+    cdef int accepts
+    cdef uint64_t most = relaxed_u64(&a.reactors[0].settings.max_clients)
+    for accepts in range(ACCEPTS_MAX):
+        if l.fd < 0:
+            return
+        fd = sock_accept(l.fd)
+        if fd == SOCK_AGAIN:
+            return
+        if fd == SOCK_SCARCE:
+            acceptor_pause(a)
+            return
+        if fd == SOCK_BROKEN:
+            close_listener(a, l)
+            return
+        store_u64(&a.accepted, a.accepted + 1)
+        if most and acceptor_clients(a) >= most:
+            refuse(a, fd)
+        else:
+            hand_out(a, fd, l.path)

@@ -1,0 +1,50 @@
+from collections.abc import Sequence
+from typing import Any, final
+
+from tellstone._core.net.control import ControlBridge
+from tellstone._core.store.keyspace import Store
+
+@final
+class ReactorGroup:
+    def __init__(
+        self,
+        store: Store,
+        bridge: ControlBridge,
+        threads: int,
+        *,
+        max_clients: int = 10000,
+        idle_timeout_s: float = 0,
+        tcp_keepalive_s: int = 300,
+        output_limit: tuple[int, int, float] = (0, 0, 0),
+        max_request: int = 536870912,
+    ) -> None: ...
+    def listen(self, fd: int, is_unix: bool, laddr: str) -> None: ...
+    def start(self) -> None: ...
+    def configure(
+        self,
+        *,
+        max_clients: int | None = None,
+        idle_timeout_s: float | None = None,
+        tcp_keepalive_s: int | None = None,
+        output_limit: tuple[int, int, float] | None = None,
+        max_request: int | None = None,
+    ) -> None: ...
+    def stop(self, grace_ms: int) -> None: ...
+    def kill(self) -> None: ...
+    def join(self, timeout_s: float | None = None) -> bool: ...
+    @property
+    def running(self) -> bool: ...
+    def stats(self) -> dict[str, Any]: ...
+    def ask_clients(
+        self,
+        token: int,
+        kind: str,
+        *,
+        ids: Sequence[int] = (),
+        addr: bytes | None = None,
+        laddr: bytes | None = None,
+        user: bytes | None = None,
+        type: str | None = None,
+        caller: int = 0,
+        skip_caller: bool = False,
+    ) -> int: ...

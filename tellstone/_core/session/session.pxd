@@ -1,0 +1,82 @@
+"""One connection without its socket: bytes in, bytes out.
+
+A driver owns sockets, time and threads. It hands in what it has read and sends what it finds in `out`:
+
+    session_feed(s, worker, data, len, &consumed, now) ->
+        FEED_NEED_DATA   everything complete has been answered (replies, if any, are in s.out); the first `consumed` bytes are done
+                         with, the rest is the start of a request and must be handed in again, followed by more
+        FEED_PARKED      a control command waits for its answer: take s.parked, send s.out, feed nothing until session_resume
+        FEED_CLOSE       send s.out, then close
+        FEED_YIELD       more requests are in the data than one turn should take: send s.out, then feed the rest
+
+LIFETIME: data may be any memory, also the driver's shared read buffer; nothing points into it after the call. ORDER: replies are in
+the order of requests, a parked one included, because nothing behind it is read before it is answered.
+LOCK: one thread at a time uses a session. A Worker belongs to one thread.
+"""
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from tellstone._core.base.bytesops cimport View
+from tellstone._core.base.outbuf cimport OutBuf
+from tellstone._core.command.client cimport Client
+from tellstone._core.command.command cimport Command, Counters
+from tellstone._core.protocol.resp cimport RespLimits, RespParser
+from tellstone._core.store.keyspace cimport Keyspace
+
+cdef enum Feed:
+    FEED_NEED_DATA = 0
+    FEED_PARKED = 1
+    FEED_CLOSE = 2
+    FEED_YIELD = 3
+
+cdef enum:
+    BATCH = 64                      # requests parsed, hashed and prefetched together
+    BATCH_ARGS = 512
+
+cdef struct Request:                # of a batch
+    uint32_t first                  # its arguments are views[first : first + argc]
+    uint32_t argc
+    const Command* row
+    uint32_t hashed                 # bool: Worker.hashes holds its first key's hash
+    size_t end                      # bytes of the data up to and with it
+
+cdef struct Worker:                 # the working memory of a thread that runs sessions
+    Keyspace* ks
+    int reader                      # of the grace period; -1: no look-ahead
+    RespLimits limits
+    Counters counters
+    View views[BATCH_ARGS]
+    Request batch[BATCH]
+    uint64_t hashes[BATCH + 4]      # of the requests of the batch; lanes write up to three more
+
+# A control command on its way to Python: one malloc'ed piece, freed with free().
+cdef struct ParkedCall:
+    const Command* command
+    uint64_t client_id
+    int db
+    uint8_t proto
+    uint32_t argc
+    View* argv                      # points into this piece
+
+cdef struct Session:
+    Client client
+    RespParser parser
+    OutBuf out
+    ParkedCall* parked              # the driver takes it (and sets it to NULL)
+    uint8_t waiting                 # between FEED_PARKED and session_resume
+
+# What the answer to a control command changes in its session; -1: as it was.
+cdef struct Patch:
+    int proto
+    int db
+    int authenticated
+    int close                       # close when the reply has been sent
+
+cdef bint worker_init(Worker* w, Keyspace* ks) noexcept nogil
+cdef void worker_free(Worker* w) noexcept nogil
+cdef void session_init(Session* s, uint64_t id, int64_t now) noexcept nogil
+cdef void session_free(Session* s) noexcept nogil
+cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_t* consumed, int64_t now) noexcept nogil
+# The answer to a parked call: bytes of a whole reply, and changes. Feed again afterwards, also with what was held back.
+cdef void session_resume(Session* s, const char* reply, size_t len, const Patch* patch) noexcept nogil
+# Append the line of CLIENT LIST and CLIENT INFO, with its newline.
+cdef void session_describe(Session* s, OutBuf* out, int64_t now, size_t input_held) noexcept nogil

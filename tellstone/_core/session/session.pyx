@@ -1,0 +1,319 @@
+"""The sans-IO session (see session.pxd).
+
+A turn of session_feed takes plain requests in batches: parse up to BATCH of them, find their rows, hash their keys four at a time,
+prefetch what the keys will touch, then run them in order. Whatever is not a plain, whole request goes one at a time through
+the parser that knows everything.
+"""
+from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from tellstone._core.base.bytesops cimport View, same_bytes
+from tellstone._core.base.fnv cimport fnv1a_x4
+from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free, outbuf_size, outbuf_truncate
+from tellstone._core.base.stamp cimport check_layout
+from tellstone._core.base.status cimport ST_NOMEM, ST_PARKED
+from tellstone._core.command.client cimport (
+    CLIENT_CLOSE, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP, CLIENT_REPLY_SKIPPING, Client,
+)
+from tellstone._core.command.command cimport Command, Context, command_call, command_find
+from tellstone._core.command.connection cimport client_describe
+from tellstone._core.protocol.reply cimport reply_error, reply_status
+from tellstone._core.protocol.resp cimport (
+    RESP_BAD, RESP_MORE, RESP_NOMEM, RespResult, resp_fast, resp_free, resp_init, resp_next,
+)
+from tellstone._core.store.grace cimport grace_join, grace_part
+from tellstone._core.store.keyspace cimport Keyspace, keyspace_ahead_entries, keyspace_ahead_slots
+
+# The rows must be there before the first request is.
+import tellstone._core.command.table
+
+check_layout(__name__)
+
+cdef enum:
+    TURN_OUTPUT = 1048576           # bytes of replies after which a turn ends, so that they can leave
+    AHEAD_FROM = 3                  # requests from which looking ahead pays
+    GROUP = 8                       # requests that run while the next ones' memory is on its way
+    DEFAULT_MAX_BULK = 16777216
+
+
+# Life -----------------------------------------------------------------------------------------------------------
+
+
+cdef bint worker_init(Worker* w, Keyspace* ks) noexcept nogil:
+    memset(w, 0, sizeof(Worker))
+    w.ks = ks
+    w.reader = grace_join(&ks.shared.grace)
+    w.limits.max_bulk = DEFAULT_MAX_BULK
+    w.limits.max_args = INT32_MAX
+    return True
+
+
+cdef void worker_free(Worker* w) noexcept nogil:
+    if w.reader >= 0:
+        grace_part(&w.ks.shared.grace, w.reader)
+        w.reader = -1
+
+
+cdef void session_init(Session* s, uint64_t id, int64_t now) noexcept nogil:
+    memset(s, 0, sizeof(Session))
+    resp_init(&s.parser)
+    s.client.id = id
+    s.client.proto = 2
+    s.client.authenticated = 1
+    s.client.fd = -1
+    s.client.created_ms = now
+    s.client.active_ms = now
+
+
+cdef void session_free(Session* s) noexcept nogil:
+    resp_free(&s.parser)
+    outbuf_free(&s.out)
+    free(s.parked)
+    free(s.client.name.ptr)
+    free(s.client.lib_name.ptr)
+    free(s.client.lib_ver.ptr)
+    memset(s, 0, sizeof(Session))
+
+
+# Parking --------------------------------------------------------------------------------------------------------
+
+
+cdef int park(Session* s, Context* c) noexcept nogil:
+    """Copy a control command for Python: its arguments are views into a buffer that will be gone."""
+    cdef size_t size = sizeof(ParkedCall) + c.argc * sizeof(View)
+    cdef ParkedCall* call
+    cdef char* bytes
+    cdef uint32_t i
+    for i in range(c.argc):
+        size += c.argv[i].len
+    call = <ParkedCall*>malloc(size)
+    if call == NULL:
+        return ST_NOMEM
+    call.command = c.command
+    call.client_id = s.client.id
+    call.db = s.client.db
+    call.proto = s.client.proto
+    call.argc = c.argc
+    call.argv = <View*>(call + 1)
+    bytes = <char*>(call.argv + c.argc)
+    for i in range(c.argc):
+        memcpy(bytes, c.argv[i].ptr, c.argv[i].len)
+        call.argv[i].ptr = bytes
+        call.argv[i].len = c.argv[i].len
+        bytes += c.argv[i].len
+    s.parked = call
+    s.waiting = 1
+    return ST_PARKED
+
+
+cdef inline void end_of_command(Session* s, size_t len, uint32_t ref_count) noexcept nogil:
+    """CLIENT REPLY OFF and SKIP take a written reply back; SKIP then moves on to the command behind it."""
+    if s.client.flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIPPING):
+        outbuf_truncate(&s.out, len, ref_count)
+        s.client.flags &= ~<uint32_t>CLIENT_REPLY_SKIPPING
+    if s.client.flags & CLIENT_REPLY_SKIP:
+        s.client.flags = (s.client.flags & ~<uint32_t>CLIENT_REPLY_SKIP) | CLIENT_REPLY_SKIPPING
+
+
+cdef void session_resume(Session* s, const char* reply, size_t len, const Patch* patch) noexcept nogil:
+    cdef size_t was = s.out.len
+    cdef uint32_t refs = s.out.ref_count
+    outbuf_append(&s.out, reply, len)
+    end_of_command(s, was, refs)
+    if patch.proto >= 0:
+        s.client.proto = <uint8_t>patch.proto
+    if patch.db >= 0:
+        s.client.db = patch.db
+    if patch.authenticated >= 0:
+        s.client.authenticated = <uint8_t>patch.authenticated
+    if patch.close > 0:
+        s.client.flags |= CLIENT_CLOSE
+    s.waiting = 0
+
+
+# Running --------------------------------------------------------------------------------------------------------
+
+
+cdef inline int run(Session* s, Context* c, const Command* row, bint hashed) noexcept nogil:
+    """One request. FEED_NEED_DATA: go on with the next one."""
+    cdef size_t was = s.out.len
+    cdef uint32_t refs = s.out.ref_count
+    cdef int status = command_call(c, row, hashed)
+    s.client.commands += 1
+    if status == ST_PARKED:
+        status = park(s, c)
+        if status == ST_PARKED:
+            return FEED_PARKED
+        reply_status(&s.out, status, c.command.full_name)
+    if s.client.flags:
+        end_of_command(s, was, refs)
+        if s.client.flags & CLIENT_CLOSE:
+            return FEED_CLOSE
+    return FEED_CLOSE if s.out.failed else FEED_NEED_DATA
+
+
+cdef uint32_t take_batch(Worker* w, const char* data, size_t len) noexcept nogil:
+    """Parse plain requests off the front of the data; answers how many."""
+    cdef const char* at = data
+    cdef const char* end = data + len
+    cdef uint32_t n = 0, used = 0, argc = 0
+    cdef size_t size
+    cdef Request* r
+    cdef View* name
+    cdef View last
+    last.ptr = NULL
+    last.len = 0
+    while n < BATCH:
+        size = resp_fast(at, end, &w.limits, &w.views[used], BATCH_ARGS - used, &argc)
+        if size == 0:
+            break
+        at += size
+        r = &w.batch[n]
+        r.first = used
+        r.argc = argc
+        name = &w.views[used]
+        if name.len == last.len and same_bytes(name.ptr, last.ptr, name.len):
+            r.row = w.batch[n - 1].row      # pipelines repeat themselves
+        else:
+            r.row = command_find(name.ptr, name.len)
+        last = name[0]
+        r.end = <size_t>(at - data)
+        used += argc
+        n += 1
+    return n
+
+
+cdef inline bint has_key(const Request* r) noexcept nogil:
+    return r.row != NULL and r.row.first_key > 0 and r.argc > <uint32_t>r.row.first_key and r.row.subs == NULL
+
+
+cdef void hash_batch(Worker* w, uint32_t n) noexcept nogil:
+    """Hash the first key of every request, four in lanes. A request without one gets the hash of nothing, which is not used."""
+    cdef const char* ptrs[BATCH + 4]
+    cdef size_t lens[BATCH + 4]
+    cdef uint32_t i
+    cdef Request* r
+    cdef View* key
+    for i in range(n):
+        r = &w.batch[i]
+        r.hashed = has_key(r)
+        key = &w.views[r.first + (<uint32_t>r.row.first_key if r.hashed else 0)]
+        ptrs[i] = key.ptr
+        lens[i] = key.len if r.hashed else 0
+    for i in range(n, (n + 3) & ~<uint32_t>3):
+        ptrs[i] = ptrs[0]
+        lens[i] = 0
+    i = 0
+    while i < n:
+        fnv1a_x4(&ptrs[i], &lens[i], &w.hashes[i])
+        i += 4
+
+
+cdef inline void ahead_group(Worker* w, uint32_t n, uint32_t start, int db) noexcept nogil:
+    if start < n:
+        keyspace_ahead_entries(w.ks, w.reader, db, &w.hashes[start], n - start if n - start < GROUP else GROUP)
+
+
+cdef inline int run_group(Session* s, Worker* w, Context* c, uint32_t start, uint32_t end, size_t* done) noexcept nogil:
+    cdef uint32_t i
+    cdef Request* r
+    cdef int result
+    for i in range(start, end):
+        r = &w.batch[i]
+        c.argv = &w.views[r.first]
+        c.argc = r.argc
+        c.hash = w.hashes[i]
+        result = run(s, c, r.row, r.hashed)
+        done[0] = r.end
+        if result != FEED_NEED_DATA:
+            return result
+    return FEED_NEED_DATA
+
+
+cdef inline int run_batch(Session* s, Worker* w, Context* c, uint32_t n, size_t* done) noexcept nogil:
+    """While a group of requests runs, memory brings what the next group will touch: work and waiting overlap."""
+    cdef uint32_t i = 0
+    cdef int result = FEED_NEED_DATA
+    if n < AHEAD_FROM or w.reader < 0:
+        for i in range(n):
+            w.batch[i].hashed = 0
+        return run_group(s, w, c, 0, n, done)
+    hash_batch(w, n)
+    keyspace_ahead_slots(w.ks, w.reader, s.client.db, w.hashes, n)
+    ahead_group(w, n, 0, s.client.db)
+    while i < n and result == FEED_NEED_DATA:
+        ahead_group(w, n, i + GROUP, s.client.db)
+        result = run_group(s, w, c, i, i + GROUP if i + GROUP < n else n, done)
+        i += GROUP
+    return result
+
+
+cdef int run_one(Session* s, Worker* w, Context* c, const char* data, size_t len, size_t* done) noexcept nogil:
+    """A request that the fast path has declined. FEED_YIELD here means: it is not complete."""
+    cdef RespResult got = resp_next(&s.parser, data, len, &w.limits, done)
+    cdef char text[128]
+    if got == RESP_MORE:
+        return FEED_YIELD
+    if got == RESP_NOMEM:
+        reply_status(&s.out, ST_NOMEM, b"")
+        return FEED_CLOSE
+    if got == RESP_BAD:
+        memcpy(text, b"ERR ", 4)
+        copy_text(text + 4, s.parser.error, sizeof(text) - 4)
+        reply_error(&s.out, text)
+        w.counters.errors += 1
+        done[0] = len
+        return FEED_CLOSE
+    if s.parser.argc == 0:
+        return FEED_NEED_DATA
+    c.argv = s.parser.argv
+    c.argc = s.parser.argc
+    return run(s, c, NULL, False)
+
+
+cdef inline void copy_text(char* to, const char* text, size_t room) noexcept nogil:
+    cdef size_t i = 0
+    while text[i] and i + 1 < room:
+        to[i] = text[i]
+        i += 1
+    to[i] = 0
+
+
+cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_t* consumed, int64_t now) noexcept nogil:
+    cdef Context c
+    cdef size_t at = 0, done = 0
+    cdef uint32_t n
+    cdef int result
+    consumed[0] = 0
+    if s.waiting:
+        return FEED_PARKED
+    c.ks = w.ks
+    c.client = &s.client
+    c.out = &s.out
+    c.now = now
+    c.counters = &w.counters
+    s.client.active_ms = now
+    while at < len:
+        if outbuf_size(&s.out) > TURN_OUTPUT and at:
+            consumed[0] = at
+            return FEED_YIELD
+        n = 0
+        if s.parser.pos == 0 and s.parser.left == 0:
+            n = take_batch(w, data + at, len - at)
+        if n:
+            result = run_batch(s, w, &c, n, &done)
+        else:
+            result = run_one(s, w, &c, data + at, len - at, &done)
+            if result == FEED_YIELD:
+                break
+        at += done
+        if result != FEED_NEED_DATA:
+            consumed[0] = at
+            return result
+    consumed[0] = at
+    return FEED_NEED_DATA
+
+
+cdef void session_describe(Session* s, OutBuf* out, int64_t now, size_t input_held) noexcept nogil:
+    client_describe(&s.client, out, now, input_held, outbuf_size(&s.out))
