@@ -1,0 +1,7 @@
+"""`python -m tellstone`."""
+
+import sys
+
+from tellstone.cli import main
+
+sys.exit(main())

@@ -1,0 +1,90 @@
+"""Command lines and environments, read into options.
+
+Precedence: flag, variable, default. Every complaint is one line that names the flag or variable, what was given and
+what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from tellstone.config import BY_ENV, BY_FLAG, Option, Options, from_environment
+from tellstone.errors import OptionError
+from tellstone.units import Flag
+
+COMMANDS = ("serve",)
+ASKED = ("--help", "--version")
+SHORT = {"-h": "--help"}
+
+
+@dataclass
+class Invocation:
+    """What a command line asks for. `command` is one of COMMANDS, or what of ASKED came first."""
+
+    command: str = "serve"
+    options: Options = field(default_factory=Options)
+    given: set[str] = field(default_factory=set)  # names of options that are not left to their default
+    warnings: list[str] = field(default_factory=list)
+
+
+def nearest(word: str, words: Sequence[str]) -> str:
+    """A hint at the word that was perhaps meant, or nothing."""
+    close = get_close_matches(word, words, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def take(invocation: Invocation, option: Option, source: str, text: str) -> None:
+    """Set an option from a flag's or variable's text."""
+    try:
+        value = option.row.kind.parse(text)
+    except ValueError:
+        raise OptionError(f"{source}: {text!r} is not {option.row.kind.allowed}") from None
+    setattr(invocation.options, option.name, value)
+    invocation.given.add(option.name)
+
+
+def read_environment(invocation: Invocation, environ: Mapping[str, str]) -> None:
+    """Take our variables. One that starts like ours and is none may be a slip, or a later version's: a warning."""
+    for name, text in from_environment(environ).items():
+        take(invocation, BY_ENV[name], name, text)
+    for name in sorted(environ):
+        if name.startswith("TSD_") and name not in BY_ENV:
+            invocation.warnings.append(f"unknown variable {name}{nearest(name, list(BY_ENV))}")
+
+
+def read_flag(invocation: Invocation, word: str, rest: Iterator[str]) -> None:
+    """Take a flag and its value: the part behind "=", else the next word. Yes-or-no flags need no value."""
+    flag, given, text = word.partition("=")
+    option = BY_FLAG.get(flag)
+    if option is None:
+        raise OptionError(f"unknown option {flag}{nearest(flag, [*BY_FLAG, *ASKED])}")
+    kind = option.row.kind
+    if not given:
+        text = "true" if isinstance(kind, Flag) else next(rest, "")
+        if not text or text.startswith("--"):
+            raise OptionError(f"{flag} needs a value: {kind.allowed}")
+    take(invocation, option, flag, text)
+
+
+def parse(words: Sequence[str], environ: Mapping[str, str]) -> Invocation:
+    """Read a command line (without the program's name) and an environment. Raises OptionError."""
+    invocation = Invocation()
+    asked = [SHORT.get(word, word) for word in words if SHORT.get(word, word) in ASKED]
+    if asked:
+        invocation.command = asked[0]
+        return invocation
+    read_environment(invocation, environ)
+    rest = iter(words)
+    commands: list[str] = []
+    for word in rest:
+        if word.startswith("-"):
+            read_flag(invocation, word, rest)
+        elif word in COMMANDS and not commands:
+            commands.append(word)
+        elif commands:
+            raise OptionError(f"unexpected argument {word!r}")
+        else:
+            raise OptionError(f"unknown command {word!r}{nearest(word, COMMANDS)}")
+    return invocation

@@ -1,0 +1,271 @@
+"""The option table. An option is a field of Options; everything else is made from that: flags, variables, `--help`,
+the README's table, and what CONFIG GET and SET know.
+
+A field's name is the flag (`max_mem_bytes` is `--max-mem-bytes`), the variable (TSD_MAX_MEM_BYTES, unless the row says
+otherwise) and the name in CONFIG; Redis's names for the same thing are aliases there. An option is added here when it
+works, never before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from datetime import timedelta
+from typing import Annotated, Any, get_args, get_type_hints
+
+from tellstone.units import (
+    MILLISECOND,
+    SECOND,
+    SECONDS_MAX,
+    Address,
+    Choice,
+    Duration,
+    Endpoint,
+    Flag,
+    Kind,
+    OutputBuffers,
+    OutputLimit,
+    OutputLimits,
+    Size,
+    Whole,
+)
+
+VALUE_MAX = 512 * 1024**2  # bytes of the longest string
+DATABASES = 16
+BACKLOG = 511
+NATIVE_ADDRESS = Address("127.0.0.1", 9988)
+RESP_ADDRESS = Address("127.0.0.1", 6379)
+OUTPUT_LIMITS = (
+    OutputLimit(),
+    OutputLimit(256 * 1024**2, 64 * 1024**2, 60),
+    OutputLimit(32 * 1024**2, 8 * 1024**2, 60),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the table says of an option, beside its name, type and default."""
+
+    kind: Kind[Any]
+    group: str
+    help: str
+    zero: str = ""  # what a zero means
+    env: str = ""  # the variable, if it is not named after the field
+    config_only: bool = False  # no flag and no variable
+    aliases: tuple[str, ...] = ()  # in CONFIG
+    part: str = ""  # who takes a new value while the server runs, see server.Server.configure; empty: nobody
+
+
+@dataclass
+class Options:
+    """What a server runs with."""
+
+    addr: Annotated[
+        Address, Row(Endpoint(), "Listening", "Address of the native protocol, which is not served yet")
+    ] = NATIVE_ADDRESS
+    enable_resp: Annotated[bool, Row(Flag(), "Listening", "Serve Redis clients (RESP2 and RESP3)")] = False
+    resp_addr: Annotated[
+        Address, Row(Endpoint(), "Listening", "Address for Redis clients: `host:port` or `unix:/path`")
+    ] = RESP_ADDRESS
+
+    max_clients: Annotated[
+        int,
+        Row(Whole(1, 10**6), "Clients", "Connections at the same time", aliases=("maxclients",), part="reactors"),
+    ] = 10_000
+    timeout: Annotated[
+        timedelta,
+        Row(
+            Duration(SECOND, SECONDS_MAX * SECOND),
+            "Clients",
+            "Close connections that have been idle for so long",
+            zero="never",
+            part="reactors",
+        ),
+    ] = timedelta(0)
+    tcp_keepalive: Annotated[
+        timedelta,
+        Row(
+            Duration(SECOND, 32767 * SECOND),
+            "Clients",
+            "Probe TCP connections that have been quiet for so long",
+            zero="never",
+            part="reactors",
+        ),
+    ] = timedelta(minutes=5)
+    client_output_buffer_limit: Annotated[
+        OutputLimits,
+        Row(
+            OutputBuffers(),
+            "Clients",
+            "Unread replies that cost a client its connection",
+            config_only=True,
+            part="reactors",
+        ),
+    ] = OUTPUT_LIMITS
+
+    max_msg_size: Annotated[
+        int,
+        Row(
+            Size(1024, VALUE_MAX),
+            "Memory",
+            "Longest argument of a request, and longest value",
+            aliases=("proto-max-bulk-len",),
+            part="reactors",
+        ),
+    ] = 16 * 1024**2
+    max_mem_bytes: Annotated[
+        int,
+        Row(
+            Size(0, 2**63 - 1),
+            "Memory",
+            "Memory ceiling; writes are refused above it",
+            zero="unlimited",
+            aliases=("maxmemory",),
+            part="store",
+        ),
+    ] = 0
+    evict_interval: Annotated[
+        timedelta,
+        Row(
+            Duration(MILLISECOND, timedelta(hours=1)),
+            "Memory",
+            "Tick of the timing wheels that free expired keys",
+            zero="freed only when met",
+        ),
+    ] = timedelta(seconds=1)
+    evict_slots: Annotated[int, Row(Whole(8, 1024), "Memory", "Slots of a level of a timing wheel")] = 256
+
+    shards: Annotated[
+        int,
+        Row(Whole(0, 1024), "Threads", "Independent parts of the keyspace", zero="automatic", env="TSD_NUM_SHARDS"),
+    ] = 0
+    io_threads: Annotated[int, Row(Whole(0, 128), "Threads", "Threads that serve connections", zero="automatic")] = 0
+
+    shutdown_timeout: Annotated[
+        timedelta,
+        Row(
+            Duration(MILLISECOND, timedelta(hours=24)),
+            "Process",
+            "Longest wait for connections to finish on SIGINT and SIGTERM",
+            part="server",
+        ),
+    ] = timedelta(seconds=10)
+    log_level: Annotated[
+        str,
+        Row(
+            Choice(("debug", "info", "warning", "error")),
+            "Process",
+            "Least severity to log: debug, info, warning or error",
+            part="log",
+        ),
+    ] = "info"
+    log_format: Annotated[str, Row(Choice(("text", "json")), "Process", "Form of the log lines: text or json")] = "text"
+
+
+@dataclass(frozen=True)
+class Option:
+    """A row of the table with its field's name and default."""
+
+    name: str
+    default: Any
+    row: Row
+
+    @property
+    def dashed(self) -> str:
+        """The name as flags and CONFIG have it."""
+        return self.name.replace("_", "-")
+
+    @property
+    def flag(self) -> str:
+        """The flag; empty for an option that has none."""
+        return "" if self.row.config_only else f"--{self.dashed}"
+
+    @property
+    def env(self) -> str:
+        """The variable; empty for an option that has none."""
+        return "" if self.row.config_only else self.row.env or f"TSD_{self.name.upper()}"
+
+    @property
+    def shown_default(self) -> str:
+        """The default as the help and the README give it."""
+        shown = self.row.kind.show(self.default)
+        return f"{shown} ({self.row.zero})" if self.row.zero and not self.default else shown
+
+
+def options() -> Iterator[Option]:
+    """The table, made from the fields of Options."""
+    hints = get_type_hints(Options, include_extras=True)
+    for item in fields(Options):
+        assert item.default is not MISSING
+        yield Option(item.name, item.default, get_args(hints[item.name])[1])
+
+
+OPTIONS = tuple(options())
+BY_NAME = {option.name: option for option in OPTIONS}
+BY_FLAG = {option.flag: option for option in OPTIONS if option.flag}
+BY_ENV = {option.env: option for option in OPTIONS if option.env}
+BY_CONFIG = {name: option for option in OPTIONS for name in (option.dashed, *option.row.aliases)}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A name of Redis's configuration that clients read and that cannot be changed here.
+
+    Redis lets most of them be changed (`lenient`): setting such a one to what it is succeeds.
+    """
+
+    name: str
+    value: str | Callable[[Options], str]
+    lenient: bool = True
+
+
+FACTS = {
+    fact.name: fact
+    for fact in (
+        Fact("appendonly", "no"),
+        Fact("bind", lambda options: options.resp_addr.host),
+        Fact("cluster-enabled", "no", lenient=False),
+        Fact("daemonize", "no", lenient=False),
+        Fact("databases", str(DATABASES), lenient=False),
+        Fact("dir", lambda _: os.getcwd()),
+        Fact("enable-debug-command", "yes", lenient=False),
+        Fact("logfile", "", lenient=False),
+        Fact("maxmemory-policy", "noeviction"),
+        Fact("notify-keyspace-events", ""),
+        Fact("port", lambda options: str(options.resp_addr.port)),
+        Fact("protected-mode", "no"),
+        Fact("replicaof", "", lenient=False),
+        Fact("requirepass", ""),
+        Fact("save", ""),
+        Fact("tcp-backlog", str(BACKLOG), lenient=False),
+        Fact("tls-port", "0"),
+        Fact("unixsocket", lambda options: options.resp_addr.path, lenient=False),
+    )
+}
+
+
+def config_value(entry: Option | Fact, options: Options) -> str:
+    """The value that CONFIG GET answers."""
+    if isinstance(entry, Option):
+        return entry.row.kind.config_show(getattr(options, entry.name))
+    return entry.value if isinstance(entry.value, str) else entry.value(options)
+
+
+def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of ours that are set, by variable; an empty one counts as not set."""
+    return {name: environ[name] for name in BY_ENV if environ.get(name)}
+
+
+def markdown_table() -> str:
+    """The README's table of options."""
+    rows = [
+        f"| `{option.flag}` | `{option.env}` | {option.shown_default} | {option.row.help} |"
+        for option in OPTIONS
+        if option.flag
+    ]
+    return "\n".join(["| Flag | Variable | Default | Meaning |", "|---|---|---|---|", *rows]) + "\n"
+
+
+if __name__ == "__main__":
+    print(markdown_table(), end="")

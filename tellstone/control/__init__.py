@@ -1,0 +1,71 @@
+"""Control commands: those that the command table leaves to Python.
+
+A handler takes a Context and a Call and answers a reply as a Python value, or raises ResponseError. Most are plain
+functions; those that have to wait are coroutines, and wait for nothing but their context (see control.context). A
+server starts handlers on its event loop; `run` is for a program's own call and needs no loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, cast
+
+from tellstone.control.clients import client_help, client_kill, client_list
+from tellstone.control.commands import (
+    command,
+    command_count,
+    command_docs,
+    command_getkeys,
+    command_getkeysandflags,
+    command_help,
+    command_info,
+    command_list,
+)
+from tellstone.control.config import config_get, config_help, config_resetstat, config_set
+from tellstone.control.context import Call, Context, Embedded, LocalCall
+from tellstone.control.encode import Reply
+from tellstone.control.info import info
+from tellstone.control.process import debug, shutdown
+
+if TYPE_CHECKING:
+    from tellstone._core.store.keyspace import Store
+
+Handler = Callable[[Context, Call], "Reply | Awaitable[Reply]"]
+
+HANDLERS: dict[str, Handler] = {
+    "client|help": client_help,
+    "client|kill": client_kill,
+    "client|list": client_list,
+    "command": command,
+    "command|count": command_count,
+    "command|docs": command_docs,
+    "command|getkeys": command_getkeys,
+    "command|getkeysandflags": command_getkeysandflags,
+    "command|help": command_help,
+    "command|info": command_info,
+    "command|list": command_list,
+    "config|get": config_get,
+    "config|help": config_help,
+    "config|resetstat": config_resetstat,
+    "config|set": config_set,
+    "debug": debug,
+    "info": info,
+    "shutdown": shutdown,
+}
+
+
+def embedded(store: Store) -> Context:
+    """The context of an engine in a program, to keep as long as the engine."""
+    return Embedded(store)
+
+
+def run(context: Context, name: str, args: tuple[bytes, ...], proto: int = 3, db: int = 0) -> Reply:
+    """Answer a control command by its full name in an embedded context. Raises ResponseError."""
+    reply = HANDLERS[name](context, LocalCall(name, args, db=db, proto=proto))
+    if not isinstance(reply, Awaitable):
+        return reply
+    try:
+        cast("Coroutine[None, None, Reply]", reply).send(None)
+    except StopIteration as end:
+        return cast(Reply, end.value)
+    raise RuntimeError(f"{name} waits for an event loop")

@@ -1,0 +1,117 @@
+"""CONFIG, over the option table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tellstone.config import BY_CONFIG, FACTS, Fact, Option, config_value
+from tellstone.control.context import Call, Context
+from tellstone.control.encode import OK, Reply, text
+from tellstone.control.glob import is_pattern, matches
+from tellstone.control.help import help_reply
+from tellstone.errors import ResponseError
+
+NAMES: dict[str, Option | Fact] = {**FACTS, **BY_CONFIG}
+
+
+# CONFIG GET <pattern> [<pattern> ...]
+def config_get(context: Context, call: Call) -> Reply:
+    """The options that the patterns name, as a map. A plain name comes back as it was written."""
+    found: dict[str, Reply] = {}
+    for pattern in map(text, call.args[2:]):
+        if is_pattern(pattern):
+            names: Sequence[str] = [name for name in sorted(NAMES) if matches(pattern, name)]
+        else:
+            names = [pattern] if pattern.lower() in NAMES else []
+        for name in names:
+            found.setdefault(name, config_value(NAMES[name.lower()], context.options))
+    return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """A name and a value of CONFIG SET, not understood yet."""
+
+    name: str
+    entry: Option | Fact
+    value: str
+
+    def refuse(self, why: str) -> ResponseError:
+        """The error of this change."""
+        return ResponseError(f"ERR CONFIG SET failed (possibly related to argument '{self.name}') - {why}")
+
+    @property
+    def fixed(self) -> bool:
+        """Whether Redis has it immutable too."""
+        return isinstance(self.entry, Fact) and not self.entry.lenient
+
+
+# CONFIG SET <name> <value> [<name> <value> ...]
+def config_set(context: Context, call: Call) -> Reply:
+    """Change options: all of them or none."""
+    changes = read_changes(context, call.args[2:])
+    values: dict[str, Any] = {}
+    for change in changes:
+        values |= new_value(context, change)
+    try:
+        context.configure(values)
+    except ValueError as error:
+        raise changes[0].refuse(str(error)) from None
+    return OK
+
+
+def read_changes(context: Context, arguments: Sequence[bytes]) -> list[Change]:
+    """The pairs of CONFIG SET. ORDER: an unknown name comes before anything wrong with a known one, as in Redis."""
+    if len(arguments) % 2:
+        raise ResponseError("ERR syntax error")
+    words = list(map(text, arguments))
+    for name in words[::2]:
+        if name.lower() not in NAMES:
+            raise ResponseError(f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
+    changes: list[Change] = []
+    for name, value in zip(words[::2], words[1::2], strict=True):
+        change = Change(name, NAMES[name.lower()], value)
+        if change.fixed or (isinstance(change.entry, Option) and change.entry.row.part not in context.parts):
+            raise change.refuse("can't set immutable config")
+        if any(change.entry is earlier.entry for earlier in changes):
+            raise change.refuse("duplicate parameter")
+        changes.append(change)
+    return changes
+
+
+def new_value(context: Context, change: Change) -> dict[str, Any]:
+    """What a change sets, by option; nothing for a fact that is set to what it is."""
+    entry = change.entry
+    if isinstance(entry, Fact):
+        current = config_value(entry, context.options)
+        if change.value.lower() != current.lower():
+            raise change.refuse(f"argument must be '{current}'")
+        return {}
+    try:
+        return {entry.name: entry.row.kind.config_parse(change.value, getattr(context.options, entry.name))}
+    except ValueError as error:
+        raise change.refuse(str(error)) from None
+
+
+# CONFIG RESETSTAT
+def config_resetstat(context: Context, call: Call) -> Reply:
+    """Set the counters of INFO to zero."""
+    del call
+    context.reset_counters()
+    return OK
+
+
+# CONFIG HELP
+def config_help(context: Context, call: Call) -> Reply:
+    """What CONFIG can do."""
+    del context
+    return help_reply(
+        call,
+        {
+            "GET <pattern>": ["Return parameters matching the glob-like <pattern> and their values."],
+            "SET <directive> <value>": ["Set the configuration <directive> to <value>."],
+            "RESETSTAT": ["Reset statistics reported by the INFO command."],
+        },
+    )

@@ -1,0 +1,197 @@
+"""What handlers of control commands work on: a store, its options, and whatever runs around it.
+
+A Context is a server, or an engine in somebody's program that has no connections (Embedded). Handlers wait for nothing
+but the coroutines of their context, so those of an Embedded one, which never suspend, need no event loop.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tellstone.config import BY_NAME, Options
+from tellstone.errors import ResponseError
+
+if TYPE_CHECKING:
+    from tellstone._core.store.keyspace import Store
+
+
+# What a context counts.
+TOTALS = (
+    *("accepted", "rejected", "timed_out", "closed_over_input_limit", "closed_over_output_limit"),
+    *("commands", "errors", "input_bytes", "output_bytes"),
+)
+
+
+class Call(Protocol):
+    """A control command as it was sent, all gates passed."""
+
+    @property
+    def name(self) -> str:
+        """The command's full name: "config|get"."""
+
+    @property
+    def args(self) -> tuple[bytes, ...]:
+        """The arguments as sent, the command's own words included."""
+
+    @property
+    def client_id(self) -> int:
+        """Who sent it; 0 is nobody."""
+
+    @property
+    def db(self) -> int:
+        """The client's database."""
+
+    @property
+    def proto(self) -> int:
+        """The client's version of RESP."""
+
+
+@dataclass(frozen=True)
+class LocalCall:
+    """A Call from this process."""
+
+    name: str
+    args: tuple[bytes, ...]
+    client_id: int = 0
+    db: int = 0
+    proto: int = 3
+
+
+@dataclass(frozen=True)
+class ClientFilter:
+    """Which clients a question is about. None and an empty tuple do not filter."""
+
+    ids: tuple[int, ...] = ()
+    addr: str | None = None
+    laddr: str | None = None
+    type: str | None = None
+    user: str | None = None
+    caller: int = 0  # the client that asks; 0: none
+    skip_caller: bool = False
+
+
+@dataclass
+class ClientReport:
+    """Clients that passed a filter: how many, and their lines of CLIENT LIST by number."""
+
+    count: int = 0
+    lines: dict[int, str] = field(default_factory=dict)
+
+
+class Context(ABC):
+    """A store with options. `parts` names what may be changed by CONFIG SET: see config.Row."""
+
+    parts: frozenset[str] = frozenset()
+
+    def __init__(self, store: Store, options: Options) -> None:
+        self.store = store
+        self.options = options
+        self.run_id = os.urandom(20).hex()
+        self.started = time.time()
+        self.peak_memory = 0
+        self._reset_at: Counter[str] = Counter()
+
+    @property
+    def uptime(self) -> float:
+        """Seconds since the start."""
+        return time.time() - self.started
+
+    def totals(self) -> Mapping[str, int]:
+        """Counts of TOTALS since the start."""
+        return {}
+
+    def gauges(self) -> Counter[str]:
+        """Present values: clients that are connected, their longest_input and longest_output waiting, buffer_bytes."""
+        return Counter()
+
+    def rates(self) -> Mapping[str, float]:
+        """How fast totals have grown lately, a second."""
+        return {}
+
+    def counters(self) -> Counter[str]:
+        """`totals` since the last reset."""
+        counters = Counter(self.totals())
+        counters.subtract(self._reset_at)
+        return counters
+
+    def reset_counters(self) -> None:
+        """Count from here, the store's counters too."""
+        self._reset_at = Counter(self.totals())
+        self.store.reset_stats()
+
+    def note_memory(self) -> int:
+        """The memory that is used now; remembers the peak."""
+        used = self.store.used_memory
+        self.peak_memory = max(self.peak_memory, used)
+        return used
+
+    def configure(self, values: Mapping[str, Any]) -> None:
+        """Change options, by name: all, or none and a ValueError with Redis's text."""
+        before = {name: getattr(self.options, name) for name in values}
+        parts = {BY_NAME[name].row.part for name in values}
+        try:
+            self._assign(values, parts)
+        except ValueError:
+            self._assign(before, parts)
+            raise
+
+    def _assign(self, values: Mapping[str, Any], parts: set[str]) -> None:
+        for name, value in values.items():
+            setattr(self.options, name, value)
+        for part in sorted(parts):
+            self.apply(part)
+
+    def apply(self, part: str) -> None:
+        """Let a part of the whole take the options as they are now."""
+        if part == "store":
+            self.store.max_memory = self.options.max_mem_bytes
+
+    @abstractmethod
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+    @abstractmethod
+    async def clients(self, wanted: ClientFilter, *, kill: bool = False) -> ClientReport:
+        """The clients that pass a filter; they are disconnected with `kill`."""
+
+    @abstractmethod
+    def shut_down(self, *, now: bool) -> None:
+        """Begin to stop; without `now` connections have --shutdown-timeout to finish."""
+
+
+class Embedded(Context):
+    """An engine in somebody's program: there are no clients, and only the program can end it."""
+
+    parts = frozenset({"store"})
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(
+            store,
+            Options(
+                shards=store.shard_count,
+                max_msg_size=store.max_value,
+                max_mem_bytes=store.max_memory,
+                shutdown_timeout=timedelta(0),
+            ),
+        )
+
+    async def sleep(self, seconds: float) -> None:
+        """Blocks the calling thread, as any call of an engine may."""
+        time.sleep(seconds)  # noqa: ASYNC251
+
+    async def clients(self, wanted: ClientFilter, *, kill: bool = False) -> ClientReport:
+        """Nobody."""
+        del wanted, kill
+        return ClientReport()
+
+    def shut_down(self, *, now: bool) -> None:
+        """Refuses."""
+        del now
+        raise ResponseError("ERR an embedded engine is closed by its program, not by SHUTDOWN")

@@ -1,0 +1,45 @@
+"""What Tellstone raises. Everything derives from Error, so that one `except tellstone.Error` is enough.
+
+A leaf: the core raises from here too, so this module imports nothing.
+"""
+
+
+class Error(Exception):
+    """Base of everything Tellstone raises by itself."""
+
+
+class ResponseError(Error):
+    """A command was refused. The text is that of the error reply, code word included: "ERR syntax error"."""
+
+    @property
+    def code(self) -> str:
+        """The reply's first word: ERR, WRONGTYPE, OOM, ..."""
+        return str(self).partition(" ")[0]
+
+
+class WrongTypeError(ResponseError):
+    """The key holds a value of another type than the operation is for."""
+
+
+class OutOfMemoryError(ResponseError):
+    """A write was refused because the memory ceiling is reached. Reads and deletions go on."""
+
+
+class ClosedError(Error):
+    """The engine has been closed."""
+
+
+class DataError(Error, TypeError):
+    """Something that does not go in: keys are bytes-like or str, values these or int or float."""
+
+
+class ArgumentError(Error, ValueError):
+    """An argument of the right type is out of its range, or arguments exclude each other."""
+
+
+class OptionError(Error, ValueError):
+    """An option's value cannot be understood. The text is one line: the option, the value, what is allowed."""
+
+
+class StartError(Error):
+    """The server cannot start: an address in use, a directory that may not be written. The text is one line."""

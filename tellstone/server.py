@@ -1,0 +1,371 @@
+"""A server: a store, reactors that serve it, and the event loop that answers what reactors leave to Python.
+
+Life: sockets are bound first, so that a port in use is found before any thread runs; then the reactors start, and the
+event loop drains the control bridge until a stop is asked for. A graceful stop ends accepting at once, gives
+connections --shutdown-timeout to get the answers to what they have sent, then cuts them. `stop` may be called from any
+thread and any number of times; `now` cuts at once.
+
+A server needs no main thread and sets no signal handlers: a program with an embedded engine runs one in a thread of its
+own (`start_thread`), the command line runs one in the foreground.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Mapping
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from tellstone._core.net.control import ControlBridge, ControlCall, Report
+from tellstone._core.net.reactor import ReactorGroup
+from tellstone._core.store.keyspace import Store
+from tellstone.config import Options
+from tellstone.control import HANDLERS
+from tellstone.control.context import TOTALS, ClientFilter, ClientReport, Context
+from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Reply, encode
+from tellstone.errors import ResponseError, StartError
+from tellstone.listeners import Listener, close_all, listen, raise_file_limit, reason
+from tellstone.log import fields, log, set_level
+from tellstone.units import CLIENT_CLASSES, MILLISECOND, SECOND
+
+THREADS_MAX = 16  # of an automatic number
+SHARDS_MIN, SHARDS_MAX = 8, 1024  # likewise
+SHARDS_A_THREAD = 4
+SAMPLE_SECONDS = 0.5  # between two looks at the counters
+SAMPLE_COUNT = 8
+RESERVED_FILES = 32  # beside connections
+FILES_A_THREAD = 4
+ANSWER_SECONDS = 5.0  # for all reactors to report on their clients
+JOIN_SECONDS = 0.05  # between two looks, while reactors end, at whether they shall end at once
+
+
+def usable_cpus() -> int:
+    """How many CPUs this process may run on."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def automatic_threads() -> int:
+    """What --io-threads 0 stands for: a thread for each usable CPU, within reason."""
+    return min(usable_cpus(), THREADS_MAX)
+
+
+def automatic_shards(threads: int) -> int:
+    """What --shards 0 stands for: enough that threads seldom meet in one, and a power of two."""
+    wanted = 1 << (SHARDS_A_THREAD * threads - 1).bit_length()
+    return min(max(wanted, SHARDS_MIN), SHARDS_MAX)
+
+
+def settled(options: Options, store: Store | None) -> Options:
+    """A copy of the options with the automatic ones settled, and those that a given store has decided already."""
+    threads = options.io_threads or automatic_threads()
+    if store is None:
+        return replace(options, io_threads=threads, shards=options.shards or automatic_shards(threads))
+    return replace(
+        options,
+        io_threads=threads,
+        shards=store.shard_count,
+        max_mem_bytes=store.max_memory,
+        max_msg_size=store.max_value,
+    )
+
+
+def make_store(options: Options) -> Store:
+    """The store that settled options describe."""
+    store = Store(options.shards, options.evict_interval // MILLISECOND, options.evict_slots, options.max_mem_bytes)
+    store.max_value = options.max_msg_size
+    return store
+
+
+@dataclass
+class Question:
+    """A question to all reactors that waits for their reports."""
+
+    missing: int
+    answer: asyncio.Future[ClientReport]
+    report: ClientReport = field(default_factory=ClientReport)
+
+    def take(self, report: Report) -> None:
+        """Add what one reactor says."""
+        self.report.count += report.count
+        for line in (report.lines or b"").decode(errors="surrogateescape").splitlines(keepends=True):
+            self.report.lines[int(line.partition(" ")[0].removeprefix("id="))] = line
+        self.missing -= 1
+        if not self.missing and not self.answer.done():
+            self.answer.set_result(self.report)
+
+
+class Server(Context):
+    """See the module. Without a store of its owner's it makes one. A server lives once."""
+
+    parts = frozenset({"store", "reactors", "server", "log"})
+
+    def __init__(self, options: Options, *, store: Store | None = None) -> None:
+        options = settled(options, store)
+        super().__init__(store or make_store(options), options)
+        self.ready: Future[None] = Future()  # done when clients can connect; holds what went wrong before
+        self.listeners: list[Listener] = []
+        self._bridge = ControlBridge()
+        self._reactors: ReactorGroup | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake = asyncio.Event()
+        self._state = threading.Lock()  # of the next two and the loop
+        self._stop_asked = False
+        self._stop_now = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._questions: dict[int, Question] = {}
+        self._tokens = itertools.count(1)
+        self._samples: list[tuple[float, Mapping[str, int]]] = []
+        self._thread: threading.Thread | None = None
+
+    # Life
+
+    async def serve(self) -> None:
+        """Serve until `stop`. Raises StartError before anything is served."""
+        with self._state:
+            self._loop = asyncio.get_running_loop()
+            if self._stop_asked:
+                self._wake.set()
+        try:
+            self._start(self._loop)
+        except Exception as error:
+            close_all(self.listeners)
+            failure = StartError(f"cannot start: {reason(error)}") if isinstance(error, OSError) else error
+            self.ready.set_exception(failure)
+            raise failure from None
+        try:
+            await self._wake.wait()
+        finally:
+            await self._end()
+
+    def stop(self, *, now: bool = False) -> None:
+        """Ask for the end; from any thread, and from a signal handler of the loop."""
+        with self._state:
+            self._stop_asked = True
+            self._stop_now |= now
+            loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._wake.set)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether an end has been asked for."""
+        return self._stop_asked
+
+    def abandon(self) -> None:
+        """What must not be left behind when the process is about to end, come what may: the files of unix sockets."""
+        for listener in self.listeners:
+            listener.hide()
+
+    def start_thread(self) -> None:
+        """Serve in a thread of its own; returns when clients can connect. Raises StartError."""
+        self._thread = threading.Thread(target=self._run_quietly, name="tellstone-server", daemon=True)
+        self._thread.start()
+        self.ready.result()
+
+    def close(self) -> None:
+        """Stop what `start_thread` has started, and wait for its end."""
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run_quietly(self) -> None:
+        try:
+            asyncio.run(self.serve())
+        except Exception:
+            if not self.ready.done() or self.ready.exception() is None:  # else start_thread raises it
+                log.exception("the server has failed")
+
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not self.options.enable_resp:
+            raise StartError("nothing to serve: RESP is not enabled")
+        self._fit_clients()
+        self.listeners = listen(self.options.resp_addr)
+        if not self.options.resp_addr.path:
+            self.options.resp_addr = replace(self.options.resp_addr, port=self.listeners[0].address.port)
+        options = self.options
+        self._reactors = ReactorGroup(self.store, self._bridge, options.io_threads, **self._reactor_settings())
+        for listener in self.listeners:
+            self._reactors.listen(listener.socket.detach(), listener.is_unix, listener.address.path or listener.name)
+        self._reactors.start()
+        loop.add_reader(self._bridge.fileno(), self._drain)
+        self._sample()
+        self.ready.set_result(None)
+
+    async def _end(self) -> None:
+        """ORDER: reactors first, while handlers still answer what they wait for; handlers next, sockets last."""
+        assert self._reactors is not None
+        loop = asyncio.get_running_loop()
+        for listener in self.listeners:
+            listener.hide()
+        self._reactors.stop(self.options.shutdown_timeout // MILLISECOND)
+        killed = False
+        while not await loop.run_in_executor(None, self._reactors.join, JOIN_SECONDS):
+            if self._stop_now and not killed:
+                self._reactors.kill()
+                killed = True
+        for task in self._tasks:
+            task.cancel()
+        loop.remove_reader(self._bridge.fileno())
+        close_all(self.listeners)
+
+    # Commands
+
+    def _drain(self) -> None:
+        for item in self._bridge.drain():
+            if isinstance(item, Report):
+                question = self._questions.get(item.token)
+                if question is not None:
+                    question.take(item)
+            else:
+                self._handle(item)
+
+    def _handle(self, call: ControlCall) -> None:
+        """Answer a call at once, or start a task that does when its handler has to wait."""
+        try:
+            reply = HANDLERS[call.name](self, call)
+        except Exception as error:
+            self._answer(call, refusal(call, error))
+            return
+        if not isinstance(reply, Awaitable):
+            self._answer(call, reply)
+            return
+        task = asyncio.ensure_future(self._answer_later(call, reply))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer_later(self, call: ControlCall, reply: Awaitable[Reply]) -> None:
+        try:
+            self._answer(call, await reply)
+        except Exception as error:
+            self._answer(call, refusal(call, error))
+
+    def _answer(self, call: ControlCall, reply: Reply) -> None:
+        call.answer(encode(reply, call.proto), close=reply is NOTHING)
+
+    # As a Context
+
+    def totals(self) -> Mapping[str, int]:
+        """See Context."""
+        if self._reactors is None:
+            return {}
+        figures = self._reactors.stats()
+        return {name: figures[name] for name in TOTALS}
+
+    def gauges(self) -> Counter[str]:
+        """See Context."""
+        return Counter(self._reactors.stats()) if self._reactors else Counter()
+
+    def rates(self) -> Mapping[str, float]:
+        """Over the last few seconds."""
+        if len(self._samples) < 2:
+            return {}
+        (begun, before), (ended, after) = self._samples[0], self._samples[-1]
+        return {name: (after[name] - before[name]) / (ended - begun) for name in after}
+
+    def _sample(self) -> None:
+        """Look at the counters, now and from time to time."""
+        assert self._loop is not None
+        self.note_memory()
+        self._samples = [*self._samples[-SAMPLE_COUNT:], (time.monotonic(), self.totals())]
+        self._loop.call_later(SAMPLE_SECONDS, self._sample)
+
+    async def sleep(self, seconds: float) -> None:
+        """See Context."""
+        await asyncio.sleep(seconds)
+
+    async def clients(self, wanted: ClientFilter, *, kill: bool = False) -> ClientReport:
+        """See Context. Reactors that do not report in time are left out."""
+        assert self._reactors is not None
+        token = next(self._tokens)
+        asked = self._reactors.ask_clients(token, "kill" if kill else "list", **question_of(wanted))
+        question = Question(asked, asyncio.get_running_loop().create_future())
+        self._questions[token] = question
+        try:
+            return await asyncio.wait_for(question.answer, ANSWER_SECONDS) if asked else question.report
+        except asyncio.TimeoutError:
+            return question.report
+        finally:
+            del self._questions[token]
+
+    def shut_down(self, *, now: bool) -> None:
+        """See Context."""
+        log.info("stopping", extra=fields(reason="SHUTDOWN"))
+        self.stop(now=now)
+
+    # Options
+
+    def apply(self, part: str) -> None:
+        """See Context."""
+        super().apply(part)
+        if part == "log":
+            set_level(self.options.log_level)
+        if part == "reactors" and self._reactors is not None:
+            self._require_files()
+            self.store.max_value = self.options.max_msg_size
+            self._reactors.configure(**self._reactor_settings())
+
+    def _reactor_settings(self) -> dict[str, Any]:
+        options = self.options
+        limit = options.client_output_buffer_limit[CLIENT_CLASSES.index("normal")]
+        return {
+            "max_clients": options.max_clients,
+            "idle_timeout_s": options.timeout // SECOND,
+            "tcp_keepalive_s": options.tcp_keepalive // SECOND,
+            "output_limit": (limit.hard, limit.soft, limit.soft_seconds),
+            "max_request": options.max_msg_size,
+        }
+
+    @property
+    def _reserved_files(self) -> int:
+        return RESERVED_FILES + FILES_A_THREAD * self.options.io_threads
+
+    def _fit_clients(self) -> None:
+        """At the start: as many clients as the system allows files, with a warning if fewer than asked for."""
+        wanted = self.options.max_clients + self._reserved_files
+        allowed = raise_file_limit(wanted)
+        if allowed >= wanted:
+            return
+        most = allowed - self._reserved_files
+        if most < 1:
+            raise StartError(f"the limit of {allowed} open files leaves none for clients: raise it (ulimit -n)")
+        log.warning(
+            "fewer clients than asked for, because of the limit of open files",
+            extra=fields(asked=self.options.max_clients, allowed=most, files=allowed),
+        )
+        self.options.max_clients = most
+
+    def _require_files(self) -> None:
+        """While running: refuse more clients than the system allows files."""
+        wanted = self.options.max_clients + self._reserved_files
+        allowed = raise_file_limit(wanted)
+        if allowed < wanted:
+            raise ValueError(
+                "The operating system is not able to handle the specified number of clients, "
+                f"try with {allowed - self._reserved_files}"
+            )
+
+
+def question_of(wanted: ClientFilter) -> dict[str, Any]:
+    """A filter as reactors take it: addresses as bytes, and no number that no client has."""
+    values = asdict(wanted)
+    for name in ("addr", "laddr", "user"):
+        if values[name] is not None:
+            values[name] = values[name].encode(ENCODING, ERRORS)
+    return values
+
+
+def refusal(call: ControlCall, error: Exception) -> Reply:
+    """The error reply of a handler's exception. One that no handler means to raise is a defect, and is logged."""
+    if isinstance(error, ResponseError):
+        return ErrorReply(error)
+    log.exception("a control command has failed", exc_info=error, extra=fields(command=call.name))
+    return ErrorReply("ERR internal error, see the log")
