@@ -36,8 +36,9 @@ DATABASES = 16
 BACKLOG = 511
 NATIVE_ADDRESS = Address("127.0.0.1", 9988)
 RESP_ADDRESS = Address("127.0.0.1", 6379)
+# Redis lets a normal client's unread replies grow without end; here a client that never reads costs a bounded amount.
 OUTPUT_LIMITS = (
-    OutputLimit(),
+    OutputLimit(1024**3, 256 * 1024**2, 60),
     OutputLimit(256 * 1024**2, 64 * 1024**2, 60),
     OutputLimit(32 * 1024**2, 8 * 1024**2, 60),
 )
@@ -71,7 +72,7 @@ class Options:
 
     max_clients: Annotated[
         int,
-        Row(Whole(1, 10**6), "Clients", "Connections at the same time", aliases=("maxclients",), part="reactors"),
+        Row(Whole(1, 2**32 - 1), "Clients", "Connections at the same time", aliases=("maxclients",), part="reactors"),
     ] = 10_000
     timeout: Annotated[
         timedelta,
@@ -109,11 +110,20 @@ class Options:
         Row(
             Size(1024, VALUE_MAX),
             "Memory",
-            "Longest argument of a request, and longest value",
-            aliases=("proto-max-bulk-len",),
+            "Longest argument of a request",
             part="reactors",
         ),
     ] = 16 * 1024**2
+    proto_max_bulk_len: Annotated[
+        int,
+        Row(
+            Size(1024, VALUE_MAX),
+            "Memory",
+            "Longest string, and longest argument of a request",
+            config_only=True,
+            part="reactors",
+        ),
+    ] = VALUE_MAX
     max_mem_bytes: Annotated[
         int,
         Row(

@@ -37,6 +37,10 @@ class ArgumentError(Error, ValueError):
     """An argument of the right type is out of its range, or arguments exclude each other."""
 
 
+class ProtocolError(Error):
+    """The other side sent something that is not its protocol. The connection is of no further use."""
+
+
 class OptionError(Error, ValueError):
     """An option's value cannot be understood. The text is one line: the option, the value, what is allowed."""
 

@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -28,11 +29,11 @@ from tellstone._core.store.keyspace import Store
 from tellstone.config import Options
 from tellstone.control import HANDLERS
 from tellstone.control.context import TOTALS, ClientFilter, ClientReport, Context
-from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Reply, encode
+from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Reply, encode, text
 from tellstone.errors import ResponseError, StartError
 from tellstone.listeners import Listener, close_all, listen, raise_file_limit, reason
 from tellstone.log import fields, log, set_level
-from tellstone.units import CLIENT_CLASSES, MILLISECOND, SECOND
+from tellstone.units import CLIENT_CLASSES, MILLISECOND, SECOND, show_duration
 
 THREADS_MAX = 16  # of an automatic number
 SHARDS_MIN, SHARDS_MAX = 8, 1024  # likewise
@@ -74,14 +75,14 @@ def settled(options: Options, store: Store | None) -> Options:
         io_threads=threads,
         shards=store.shard_count,
         max_mem_bytes=store.max_memory,
-        max_msg_size=store.max_value,
+        proto_max_bulk_len=store.max_value,
     )
 
 
 def make_store(options: Options) -> Store:
     """The store that settled options describe."""
     store = Store(options.shards, options.evict_interval // MILLISECOND, options.evict_slots, options.max_mem_bytes)
-    store.max_value = options.max_msg_size
+    store.max_value = options.proto_max_bulk_len
     return store
 
 
@@ -96,8 +97,8 @@ class Question:
     def take(self, report: Report) -> None:
         """Add what one reactor says."""
         self.report.count += report.count
-        for line in (report.lines or b"").decode(errors="surrogateescape").splitlines(keepends=True):
-            self.report.lines[int(line.partition(" ")[0].removeprefix("id="))] = line
+        for line in filter(None, text(report.lines or b"").split("\n")):
+            self.report.lines[int(line.partition(" ")[0].removeprefix("id="))] = f"{line}\n"
         self.missing -= 1
         if not self.missing and not self.answer.done():
             self.answer.set_result(self.report)
@@ -152,8 +153,9 @@ class Server(Context):
             self._stop_asked = True
             self._stop_now |= now
             loop = self._loop
-        if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._wake.set)
+        if loop is not None:
+            with suppress(RuntimeError):  # the loop is closed: it has ended already
+                loop.call_soon_threadsafe(self._wake.set)
 
     @property
     def stopping(self) -> bool:
@@ -180,8 +182,10 @@ class Server(Context):
     def _run_quietly(self) -> None:
         try:
             asyncio.run(self.serve())
-        except Exception:
-            if not self.ready.done() or self.ready.exception() is None:  # else start_thread raises it
+        except Exception as error:
+            if not self.ready.done():  # not even the event loop could be made
+                self.ready.set_exception(error)
+            elif self.ready.exception() is None:  # else start_thread raises it
                 log.exception("the server has failed")
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -207,11 +211,13 @@ class Server(Context):
         for listener in self.listeners:
             listener.hide()
         self._reactors.stop(self.options.shutdown_timeout // MILLISECOND)
-        killed = False
+        begun, killed = time.monotonic(), False
         while not await loop.run_in_executor(None, self._reactors.join, JOIN_SECONDS):
             if self._stop_now and not killed:
                 self._reactors.kill()
                 killed = True
+        if self.options.shutdown_timeout and time.monotonic() - begun >= self.options.shutdown_timeout / SECOND:
+            log.warning("connections were cut", extra=fields(waited=show_duration(self.options.shutdown_timeout)))
         for task in self._tasks:
             task.cancel()
         loop.remove_reader(self._bridge.fileno())
@@ -232,15 +238,14 @@ class Server(Context):
         """Answer a call at once, or start a task that does when its handler has to wait."""
         try:
             reply = HANDLERS[call.name](self, call)
+            if isinstance(reply, Awaitable):
+                task = asyncio.ensure_future(self._answer_later(call, reply))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            else:
+                self._answer(call, reply)
         except Exception as error:
             self._answer(call, refusal(call, error))
-            return
-        if not isinstance(reply, Awaitable):
-            self._answer(call, reply)
-            return
-        task = asyncio.ensure_future(self._answer_later(call, reply))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _answer_later(self, call: ControlCall, reply: Awaitable[Reply]) -> None:
         try:
@@ -310,7 +315,7 @@ class Server(Context):
             set_level(self.options.log_level)
         if part == "reactors" and self._reactors is not None:
             self._require_files()
-            self.store.max_value = self.options.max_msg_size
+            self.store.max_value = self.options.proto_max_bulk_len
             self._reactors.configure(**self._reactor_settings())
 
     def _reactor_settings(self) -> dict[str, Any]:
@@ -321,7 +326,7 @@ class Server(Context):
             "idle_timeout_s": options.timeout // SECOND,
             "tcp_keepalive_s": options.tcp_keepalive // SECOND,
             "output_limit": (limit.hard, limit.soft, limit.soft_seconds),
-            "max_request": options.max_msg_size,
+            "max_request": min(options.max_msg_size, options.proto_max_bulk_len),
         }
 
     @property

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TypedDict, cast
 
 from tellstone._core.command.table import rows
 from tellstone.control.context import Call, Context
 from tellstone.control.encode import Group, Reply, Simple, text
+from tellstone.control.facts import KEY_ACCESS, KEY_NOTES, TIPS, key_access
 from tellstone.control.glob import matches
 from tellstone.control.help import help_reply
 from tellstone.errors import ResponseError
@@ -59,27 +61,31 @@ def info_of(row: CommandRow | None) -> Reply:
         row["last_key"],
         row["key_step"],
         Group(Simple(f"@{name}") for name in sorted(row["categories"], key=CATEGORIES.index)),
-        Group(),  # tips for proxies
+        Group(TIPS.get(row["full_name"], ())),
         Group(key_specs(row)),
         [info_of(sub) for sub in subcommands(row)],
     ]
 
 
-def key_flags(row: CommandRow) -> Group:
-    """What a command does to its keys, as far as its flags tell."""
-    words = ("RO", "access") if "readonly" in row["flags"] else ("RW", "access", "update")
-    return Group(map(Simple, words))
+def simples(words: str) -> Group:
+    """Words as Redis lists flags."""
+    return Group(map(Simple, words.split()))
 
 
 def key_specs(row: CommandRow) -> Iterator[Reply]:
-    """Where a command's keys are: all of ours have them in one range."""
-    first, last = row["first_key"], row["last_key"]
-    if first:
-        span: Reply = {"lastkey": last if last < 0 else last - first, "keystep": row["key_step"], "limit": 0}
+    """Where a command's keys are, and what it does to them: one range for all, or a range of one for each."""
+    first, last, name = row["first_key"], row["last_key"], row["full_name"]
+    if not first:
+        return
+    access = KEY_ACCESS[name]
+    for offset, words in enumerate(access):
+        note: dict[str, Reply] = {"notes": KEY_NOTES[name]} if name in KEY_NOTES else {}
+        span = 0 if len(access) > 1 else last if last < 0 else last - first
         yield {
-            "flags": key_flags(row),
-            "begin_search": {"type": "index", "spec": {"index": first}},
-            "find_keys": {"type": "range", "spec": span},
+            **note,
+            "flags": simples(words),
+            "begin_search": {"type": "index", "spec": {"index": first + offset}},
+            "find_keys": {"type": "range", "spec": {"lastkey": span, "keystep": row["key_step"], "limit": 0}},
         }
 
 
@@ -176,7 +182,8 @@ def command_getkeysandflags(context: Context, call: Call) -> Reply:
     """The keys of a request, and what it does to each."""
     del context
     row, keys = keys_of(call.args[2:])
-    return [[key, key_flags(row)] for key in keys]
+    access = key_access(row["full_name"], list(call.args[2:]))
+    return [[key, simples(words)] for key, words in zip_longest(keys, access, fillvalue=access[-1])]
 
 
 # COMMAND HELP

@@ -19,15 +19,20 @@ NAMES: dict[str, Option | Fact] = {**FACTS, **BY_CONFIG}
 # CONFIG GET <pattern> [<pattern> ...]
 def config_get(context: Context, call: Call) -> Reply:
     """The options that the patterns name, as a map. A plain name comes back as it was written."""
-    found: dict[str, Reply] = {}
+    found: dict[str, str] = {}
     for pattern in map(text, call.args[2:]):
         if is_pattern(pattern):
             names: Sequence[str] = [name for name in sorted(NAMES) if matches(pattern, name)]
         else:
             names = [pattern] if pattern.lower() in NAMES else []
         for name in names:
-            found.setdefault(name, config_value(NAMES[name.lower()], context.options))
-    return found
+            found.setdefault(name.lower(), name)
+    return {name: config_value(NAMES[key], context.options) for key, name in found.items()}
+
+
+def refused(name: str, why: str) -> ResponseError:
+    """Redis's error of a CONFIG SET that changes nothing."""
+    return ResponseError(f"ERR CONFIG SET failed (possibly related to argument '{name}') - {why}")
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,12 @@ class Change:
     value: str
 
     def refuse(self, why: str) -> ResponseError:
-        """The error of this change."""
-        return ResponseError(f"ERR CONFIG SET failed (possibly related to argument '{self.name}') - {why}")
+        """The error for what is wrong with the name."""
+        return refused(self.name, why)
+
+    def refuse_value(self, why: str) -> ResponseError:
+        """The error for what is wrong with the value: Redis has found the option by then, and writes its name."""
+        return refused(self.name.lower(), why)
 
     @property
     def fixed(self) -> bool:
@@ -58,20 +67,19 @@ def config_set(context: Context, call: Call) -> Reply:
     try:
         context.configure(values)
     except ValueError as error:
-        raise changes[0].refuse(str(error)) from None
+        raise changes[0].refuse_value(str(error)) from None
     return OK
 
 
 def read_changes(context: Context, arguments: Sequence[bytes]) -> list[Change]:
-    """The pairs of CONFIG SET. ORDER: an unknown name comes before anything wrong with a known one, as in Redis."""
+    """The pairs of CONFIG SET. ORDER: what is wrong with a name comes before any value is looked at, as in Redis."""
     if len(arguments) % 2:
         raise ResponseError("ERR syntax error")
     words = list(map(text, arguments))
-    for name in words[::2]:
-        if name.lower() not in NAMES:
-            raise ResponseError(f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
     changes: list[Change] = []
     for name, value in zip(words[::2], words[1::2], strict=True):
+        if name.lower() not in NAMES:
+            raise ResponseError(f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
         change = Change(name, NAMES[name.lower()], value)
         if change.fixed or (isinstance(change.entry, Option) and change.entry.row.part not in context.parts):
             raise change.refuse("can't set immutable config")
@@ -87,12 +95,12 @@ def new_value(context: Context, change: Change) -> dict[str, Any]:
     if isinstance(entry, Fact):
         current = config_value(entry, context.options)
         if change.value.lower() != current.lower():
-            raise change.refuse(f"argument must be '{current}'")
+            raise change.refuse_value(f"argument must be '{current}'")
         return {}
     try:
         return {entry.name: entry.row.kind.config_parse(change.value, getattr(context.options, entry.name))}
     except ValueError as error:
-        raise change.refuse(str(error)) from None
+        raise change.refuse_value(str(error)) from None
 
 
 # CONFIG RESETSTAT

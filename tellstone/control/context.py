@@ -176,7 +176,7 @@ class Embedded(Context):
             store,
             Options(
                 shards=store.shard_count,
-                max_msg_size=store.max_value,
+                proto_max_bulk_len=store.max_value,
                 max_mem_bytes=store.max_memory,
                 shutdown_timeout=timedelta(0),
             ),

@@ -104,7 +104,7 @@ def memory(context: Context) -> Fields:
         "maxmemory": ceiling,
         "maxmemory_human": human(ceiling),
         "maxmemory_policy": "noeviction",
-        "mem_fragmentation_ratio": f"{resident / max(used, 1):.2f}",
+        "mem_fragmentation_ratio": f"{resident / used if used else 0:.2f}",
         "mem_fragmentation_bytes": resident - used,
         "mem_clients_normal": context.gauges()["buffer_bytes"],
         "mem_allocator": "arena",

@@ -1,12 +1,13 @@
 /* Glob patterns exactly as Redis reads them (stringmatchlen of its util.c), without its recursion.
  *
- * Every element of a pattern other than a star takes one byte, whatever that byte is. So once the part behind a star has been
- * reached, no other choice for an earlier star can help, and only the last star has to be remembered: at most one pass over the
- * pattern for each byte of the text, and no pattern explodes.
+ * Every element of a pattern other than a star takes one byte, whatever that byte is. So once the part behind a star
+ * has been reached, no other choice for an earlier star can help, and only the last star has to be remembered: at most
+ * one pass over the pattern for each byte of the text, and no pattern explodes.
  *
- * What one would not expect, and Redis does: only the empty pattern matches the empty text, not even a star does; a set that is
- * not closed ends with the pattern; an escaped byte in a set keeps its case when letters compare without case. Bytes are signed in
- * ranges, on every system; with nocase Redis leaves those above 127 to the C library, and we treat them as without. */
+ * What one would not expect, and Redis does: only the empty pattern matches the empty text, not even a star does; a set
+ * that is not closed ends with the pattern; an escaped byte in a set keeps its case when letters compare without case.
+ * Bytes are signed in ranges, on every system; with nocase Redis leaves those above 127 to the C library, and we treat
+ * them as without. */
 #ifndef TELLSTONE_GLOB_H
 #define TELLSTONE_GLOB_H
 #include <stddef.h>
@@ -48,7 +49,8 @@ static inline int ts_glob_takes(const char **at, const char *end, char c, int no
   return ts_glob_fold((signed char)*p, nocase) == ts_glob_fold((signed char)c, nocase);
 }
 
-static inline int ts_glob_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len, int nocase) {
+static inline int ts_glob_match(const char *pattern, size_t pattern_len, const char *text, size_t text_len,
+                                int nocase) {
   const char *p = pattern, *end = pattern + pattern_len;
   const char *t = text, *stop = text + text_len;
   const char *behind_star = NULL, *retry = NULL;  /* the last star takes the text up to `retry` */

@@ -7,8 +7,12 @@
 #     from tellstone._core.base.stamp cimport check_layout
 #     check_layout(__name__)
 #
+# In the debug build the same call joins the module to the process's counts of live objects (base/debug.h).
+#
 # ORDER: Cython resolves a module's cimported functions before its body runs, but calls none of them; the body of a cimported module,
 # and with it that module's own check, has run by then. So no call crosses from one layout to another.
+
+from tellstone._core.base.debug cimport DEBUG_BUILD, live_attach
 
 cdef extern from "stamp.h" nogil:
     const unsigned long long TELLSTONE_LAYOUT
@@ -17,4 +21,7 @@ cdef extern from "stamp.h" nogil:
 cdef inline int check_layout(object name) except -1:
     from tellstone._core.stamp import check
     check(name, TELLSTONE_LAYOUT)
+    if DEBUG_BUILD:
+        from tellstone._core import live
+        live_attach(live.address())
     return 0

@@ -80,6 +80,6 @@ cdef inline bint command_has_keys(const Command* row) noexcept nogil:
 cdef const Command* command_row(uint32_t id) noexcept nogil      # by id; NULL past the end
 
 # Filling the table, at import, by command.table alone. Names are kept for the life of the process.
-cdef Command* command_add(const char* name, const char* full_name, Command* parent) noexcept
+cdef Command* command_add(const char* name, const char* full_name, Command* parent) noexcept nogil
 # Build the index over all rows; False: no perfect index was found.
-cdef bint command_seal() noexcept
+cdef bint command_seal() noexcept nogil

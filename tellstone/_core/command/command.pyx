@@ -46,7 +46,7 @@ cdef inline uint32_t place_of(const char* name, size_t len, uint64_t multiplier)
     return <uint32_t>((mixed ^ mixed >> 29) * multiplier >> (64 - INDEX_BITS))
 
 
-cdef Command* command_add(const char* name, const char* full_name, Command* parent) noexcept:
+cdef Command* command_add(const char* name, const char* full_name, Command* parent) noexcept nogil:
     global row_count
     cdef Command* row
     if row_count == COMMANDS_MAX or strlen(name) > COMMAND_NAME_MAX:
@@ -77,7 +77,7 @@ cdef bint fill(uint64_t multiplier) noexcept nogil:
     return True
 
 
-cdef bint command_seal() noexcept:
+cdef bint command_seal() noexcept nogil:
     global seed
     cdef uint64_t multiplier = 0x9e3779b97f4a7c15ULL
     cdef int tried

@@ -1,7 +1,7 @@
 """Handlers of the commands about the connection itself: PING, SELECT, HELLO, CLIENT and their kin.
 
-Each answers what Redis 7.2 answers, errors and the order of checks included. CLIENT LIST and CLIENT KILL look at other connections
-and are not here.
+Each answers what Redis 7.2 answers, errors and the order of checks included. CLIENT LIST and CLIENT KILL look at other
+connections and are not here.
 """
 from libc.stdint cimport int64_t
 
@@ -28,6 +28,7 @@ cdef int cmd_client_reply(Context* c) noexcept nogil
 cdef int cmd_client_no_evict(Context* c) noexcept nogil
 cdef int cmd_client_no_touch(Context* c) noexcept nogil
 
-# Append the client's line of CLIENT INFO and CLIENT LIST, with its newline. input_held and output_held: bytes that wait to be
-# understood and to be sent.
-cdef void client_describe(const Client* client, OutBuf* out, int64_t now, size_t input_held, size_t output_held) noexcept nogil
+# Append the client's line of CLIENT INFO and CLIENT LIST, with its newline. input_held and output_held: bytes that wait
+# to be understood and to be sent.
+cdef void client_describe(const Client* client, OutBuf* out, int64_t now, size_t input_held,
+                          size_t output_held) noexcept nogil

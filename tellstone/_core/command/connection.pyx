@@ -15,8 +15,8 @@ from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_ARITY, ST_DB_RANGE, ST_NOMEM, ST_NOPROTO, ST_OK, ST_REPLIED, ST_SYNTAX
 from tellstone._core.command.arguments cimport argument_between, option_is
 from tellstone._core.command.client cimport (
-    CLIENT_CLOSE, CLIENT_EMBEDDED, CLIENT_NO_EVICT, CLIENT_NO_TOUCH, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP, CLIENT_REPLY_SKIPPING,
-    CLIENT_UNIX, Client, Text,
+    CLIENT_CLOSE, CLIENT_EMBEDDED, CLIENT_NO_EVICT, CLIENT_NO_TOUCH, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP,
+    CLIENT_REPLY_SKIPPING, CLIENT_UNIX, Client, Text,
 )
 from tellstone._core.command.command cimport Context
 from tellstone._core.command.quoting cimport reply_error_quoting
@@ -28,8 +28,6 @@ from tellstone._core.protocol.reply cimport (
 from tellstone._core.store.shard cimport DATABASES
 
 check_layout(__name__)
-
-redis_version = REDIS_VERSION.decode("ascii")       # for INFO
 
 cdef enum:
     PROTO_MIN = 2
@@ -45,8 +43,8 @@ cdef int refuse(Context* c, const char* text) noexcept nogil:
 
 
 cdef bint name_is_clean(View name) noexcept nogil:
-    """Printable ASCII without blanks, so that a line of CLIENT LIST splits at its blanks. Redis looks no further than a zero
-    byte and lets anything pass behind it; we do not."""
+    """Printable ASCII without blanks, so that a line of CLIENT LIST splits at its blanks. Redis looks no further than a
+    zero byte and lets anything pass behind it; we do not."""
     cdef size_t i
     for i in range(name.len):
         if not c'!' <= name.ptr[i] <= c'~':
@@ -107,8 +105,8 @@ cdef int cmd_quit(Context* c) noexcept nogil:
 
 # RESET
 cdef int cmd_reset(Context* c) noexcept nogil:
-    """As if the connection were new. The library's name and version stay: it is still the same one. ORDER: the flags go before
-    the reply, which is therefore sent even while replies were off."""
+    """As if the connection were new. The library's name and version stay: it is still the same one. ORDER: the flags go
+    before the reply, which is therefore sent even while replies were off."""
     c.client.db = 0
     c.client.proto = PROTO_MIN
     c.client.flags &= ~<uint32_t>(
@@ -182,7 +180,7 @@ cdef struct Hello:
 
 
 cdef int hello_options(Context* c, Hello* hello) noexcept nogil:
-    """Of an option that is given twice the last counts. A bad name is refused where it stands, before anything is done."""
+    """Of an option that is given twice the last counts. A bad name is refused where it stands."""
     cdef uint32_t i = 2
     while i < c.argc:
         if option_is(c.argv[i], b"auth", 4) and i + 2 < c.argc:
@@ -238,9 +236,9 @@ cdef int cmd_hello(Context* c) noexcept nogil:
     if status != ST_OK:
         return status
     if not c.client.authenticated:
-        return refuse(c, b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
-                         b"AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol "
-                         b"version at the same time")
+        return refuse(c, b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+                         b"<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
+                         b"RESP protocol version at the same time")
     if hello.name != NULL and not text_set(&c.client.name, hello.name[0]):
         return ST_NOMEM
     if hello.proto:
@@ -287,7 +285,8 @@ cdef int cmd_client_setinfo(Context* c) noexcept nogil:
     else:
         return reply_error_quoting(c.out, b"ERR Unrecognized option '", c.argv[2], b"'")
     if not name_is_clean(c.argv[3]):
-        return reply_error_quoting(c.out, b"ERR ", c.argv[2], b" cannot contain spaces, newlines or special characters.")
+        return reply_error_quoting(c.out, b"ERR ", c.argv[2],
+                                   b" cannot contain spaces, newlines or special characters.")
     if not text_set(field, c.argv[3]):
         return ST_NOMEM
     reply_ok(c.out)
@@ -379,30 +378,35 @@ cdef void describe_identity(const Client* client, OutBuf* out) noexcept nogil:
     append_text(out, &client.name)
 
 
-cdef void describe_state(const Client* client, OutBuf* out, int64_t now, size_t input_held, size_t output_held) noexcept nogil:
-    """What Redis tells and we do not have (its fixed reply buffer, its list of replies) is 0. Ages count whole seconds of the
-    clock, as Redis's do."""
+cdef void describe_state(const Client* client, OutBuf* out, int64_t now, size_t input_held,
+                         size_t output_held) noexcept nogil:
+    """What Redis tells and we do not have (its fixed reply buffer, its list of replies) is 0. Ages count whole seconds
+    of the clock, as Redis's do."""
     cdef char text[512]
     cdef char letters[8]
     cdef const char* events = b"r"
     cdef const char* command = client.last_command
-    cdef size_t memory = sizeof(Client) + client.name.len + client.lib_name.len + client.lib_ver.len + input_held + output_held
+    cdef size_t memory = sizeof(Client) + input_held + output_held
     cdef int n
+    memory += client.name.len + client.lib_name.len + client.lib_ver.len
     if client.flags & CLIENT_EMBEDDED:
         events = b""
     if command == NULL:
         command = b"NULL"
     flag_letters(client.flags, letters)
     n = snprintf(text, sizeof(text),
-                 b" age=%lld idle=%lld flags=%s db=%d sub=0 psub=0 ssub=0 multi=-1 qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=0"
-                 b" rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=%s cmd=%.64s user=default redir=-1 resp=%d lib-name=",
-                 <long long>(now // 1000 - client.created_ms // 1000), <long long>(now // 1000 - client.active_ms // 1000),
-                 letters, client.db, input_held, output_held, output_held, memory, events, command, <int>client.proto)
+                 b" age=%lld idle=%lld flags=%s db=%d sub=0 psub=0 ssub=0 multi=-1 qbuf=%zu qbuf-free=0 argv-mem=0"
+                 b" multi-mem=0 rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=%s cmd=%.64s user=default"
+                 b" redir=-1 resp=%d lib-name=",
+                 <long long>(now // 1000 - client.created_ms // 1000),
+                 <long long>(now // 1000 - client.active_ms // 1000), letters, client.db, input_held, output_held,
+                 output_held, memory, events, command, <int>client.proto)
     outbuf_append(out, text, <size_t>n)
     append_text(out, &client.lib_name)
 
 
-cdef void client_describe(const Client* client, OutBuf* out, int64_t now, size_t input_held, size_t output_held) noexcept nogil:
+cdef void client_describe(const Client* client, OutBuf* out, int64_t now, size_t input_held,
+                          size_t output_held) noexcept nogil:
     describe_identity(client, out)
     describe_state(client, out, now, input_held, output_held)
     outbuf_append(out, b" lib-ver=", 9)

@@ -1,7 +1,8 @@
 """Handlers of the commands on keys of any type, and on whole databases.
 
-Each answers what Redis 7.2 answers, errors and the order of checks included. A command on several keys is atomic: it holds the locks
-of all their shards. KEYS, FLUSHDB, FLUSHALL, SWAPDB and RANDOMKEY hold every shard's; SCAN and DBSIZE take one after the other.
+Each answers what Redis 7.2 answers, errors and the order of checks included. A command on several keys is atomic: it
+holds the locks of all their shards. KEYS, FLUSHDB, FLUSHALL, SWAPDB and RANDOMKEY hold every shard's; SCAN and DBSIZE
+take one after the other.
 """
 from tellstone._core.command.command cimport Context
 

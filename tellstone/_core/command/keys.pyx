@@ -1,6 +1,7 @@
 """Commands on keys of any type, and on whole databases (see keys.pxd).
 
-The handlers know entries, not types: a value moves between keys as the bytes of its entry, and takes what those point to along.
+The handlers know entries, not types: a value moves between keys as the bytes of its entry, and takes what those point
+to along.
 """
 from libc.stdint cimport INT32_MAX, INT32_MIN, UINT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove, strlen
@@ -12,8 +13,8 @@ from tellstone._core.base.glob cimport glob_matches
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_reserve
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport (
-    ST_DB_RANGE, ST_GT_LT, ST_INVALID_CURSOR, ST_INVALID_FIRST_DB, ST_INVALID_SECOND_DB, ST_MISSING, ST_NOMEM, ST_NO_KEY,
-    ST_NX_WITH, ST_OK, ST_REFUSED, ST_SAME_OBJECT, ST_SYNTAX,
+    ST_DB_RANGE, ST_GT_LT, ST_INVALID_CURSOR, ST_INVALID_FIRST_DB, ST_INVALID_SECOND_DB, ST_MISSING, ST_NOMEM,
+    ST_NO_KEY, ST_NX_WITH, ST_OK, ST_REFUSED, ST_SAME_OBJECT, ST_SYNTAX,
 )
 from tellstone._core.command.arguments cimport argument_between, argument_int, deadline_of, option_is
 from tellstone._core.command.command cimport Context
@@ -22,8 +23,8 @@ from tellstone._core.protocol.reply cimport (
     reply_array, reply_array_later, reply_array_set, reply_bulk, reply_int, reply_null, reply_ok, reply_simple,
 )
 from tellstone._core.store.entry cimport (
-    ENC_BLOCK, ENC_RAW, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STREAM, TYPE_STRING, entry_block, entry_deadline, entry_encoding,
-    entry_key, entry_set_encoding, entry_type, entry_value, entry_value_len,
+    ENC_BLOCK, ENC_RAW, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STREAM, TYPE_STRING, entry_block, entry_deadline,
+    entry_encoding, entry_key, entry_set_encoding, entry_type, entry_value, entry_value_len,
 )
 from tellstone._core.store.keyspace cimport (
     Place, ShardSet, keyspace_close, keyspace_find, keyspace_flush, keyspace_lock, keyspace_lock_all, keyspace_open,
@@ -226,7 +227,7 @@ cdef bint deadline_allowed(uint32_t options, int64_t current, int64_t wanted) no
 
 
 cdef int expire_locked(Place* place, int64_t deadline, uint32_t options) noexcept nogil:
-    """ST_OK, ST_MISSING, ST_REFUSED or ST_NOMEM. Side effect: a deadline that is not ahead of the clock removes the key."""
+    """ST_OK, ST_MISSING, ST_REFUSED or ST_NOMEM. Side effect: a deadline not ahead of the clock removes the key."""
     if not place_exists(place):
         return ST_MISSING
     if not deadline_allowed(options, entry_deadline(place.found.entry), deadline):
@@ -298,8 +299,8 @@ cdef int cmd_persist(Context* c) noexcept nogil:
 
 
 cdef void hand_over_block(Place* source, Place* target) noexcept nogil:
-    """Both entries name one block and its one count: from now on both are the target's. The source's entry is left a plain
-    string, so that its removal drops nothing."""
+    """Both entries name one block and its one count: from now on both are the target's. The source's entry is left a
+    plain string, so that its removal drops nothing."""
     cdef Block* block = entry_block(source.found.entry)
     target.part.block_bytes += block.room
     source.part.block_bytes -= block.room
@@ -308,16 +309,16 @@ cdef void hand_over_block(Place* source, Place* target) noexcept nogil:
 
 
 cdef int move_value_locked(Place* source, Place* target) noexcept nogil:
-    """Value and deadline of one key to another, whatever that held; the source is gone then. ST_OK, or ST_NOMEM with nothing
-    changed. The places are different ones, and the target was not found after the source.
+    """Value and deadline of one key to another, whatever that held; the source is gone then. ST_OK, or ST_NOMEM with
+    nothing changed. Two different places, of which the source was found last.
 
-    ORDER: the target is written first, because writing may fail and removing cannot; the source is found again behind it,
-    because the write may have moved its slot.
+    ORDER: the target is written first, because writing may fail and removing cannot; the source is found again behind
+    it, because the write may have moved its slot.
     """
     cdef char value[ENTRY_BLOCK_FROM]
     cdef const char* e = source.found.entry
     cdef uint8_t encoding = entry_encoding(e)
-    cdef size_t length = entry_value_len(e)             # INVARIANT: below ENTRY_BLOCK_FROM, what is longer is in a block
+    cdef size_t length = entry_value_len(e)     # INVARIANT: below ENTRY_BLOCK_FROM, what is longer is in a block
     cdef char* to
     memcpy(value, entry_value(e), length)
     to = place_write(target, entry_type(e), encoding, length, entry_deadline(e))
@@ -332,8 +333,8 @@ cdef int move_value_locked(Place* source, Place* target) noexcept nogil:
 
 
 cdef int rename_locked(Context* c, uint64_t target_hash, bint only_new) noexcept nogil:
-    """ST_OK, ST_NO_KEY, ST_NOMEM, or ST_REFUSED when nothing has to be done. ORDER: the target is looked up first: an expired one
-    is removed by that, which makes every place of its shard stale."""
+    """ST_OK, ST_NO_KEY, ST_NOMEM, or ST_REFUSED when nothing has to be done. ORDER: the target is looked up first: an
+    expired one is removed by that, which makes every place of its shard stale."""
     cdef View from_key = c.argv[1]
     cdef View to_key = c.argv[2]
     cdef Place source, target
@@ -505,7 +506,10 @@ cdef int scan_options(Context* c, KeyFilter* f, int64_t* count) noexcept nogil:
 
 
 cdef void insert_cursor(OutBuf* o, size_t at, uint64_t cursor) noexcept nogil:
-    """A bulk in front of what has been written since `at`: only then is the cursor known. INVARIANT: no blocks stand behind `at`."""
+    """A bulk in front of what has been written since `at`: only then is the cursor known.
+
+    INVARIANT: no blocks stand behind `at`.
+    """
     cdef char text[32]
     cdef char digits[20]
     cdef size_t n = format_u64(digits, cursor)

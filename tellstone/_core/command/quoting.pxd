@@ -14,7 +14,8 @@ cdef inline bint ends_line(char c) noexcept nogil:
     return c == c'\r' or c == c'\n'
 
 cdef inline int reply_error_quoting(OutBuf* o, const char* before, View what, const char* after) noexcept nogil:
-    """-before, what, after as one line: ends of lines within it become blanks, and are dropped at its end. Always ST_REPLIED."""
+    """-before, what, after as one line: ends of lines within it become blanks, and are dropped at its end. Always
+    ST_REPLIED."""
     cdef size_t i, start = o.len
     outbuf_append(o, "-", 1)
     outbuf_append(o, before, strlen(before))

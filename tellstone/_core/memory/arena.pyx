@@ -165,6 +165,7 @@ cdef void give_page(Arena* a, uint32_t page) noexcept nogil:
         list_remove(a, &a.partial[p.cls], page)
     a.class_pages[p.cls] -= 1
     p.detached = 0
+    unpoison(a.bases[page], ARENA_PAGE)
     list_push(a, &a.free_pages, page)
     a.free_resident += 1
     if a.free_resident > KEEP_FREE + (a.page_count >> 6):
@@ -178,7 +179,6 @@ cdef uint64_t arena_trim(Arena* a, uint32_t keep) noexcept nogil:
         page = a.free_pages
         list_remove(a, &a.free_pages, page)
         a.free_resident -= 1
-        unpoison(a.bases[page], ARENA_PAGE)
         discard_memory(a.bases[page], ARENA_PAGE)
         list_push(a, &a.free_discarded, page)
         a.held_bytes -= ARENA_PAGE

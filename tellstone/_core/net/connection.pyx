@@ -20,8 +20,8 @@ from tellstone._core.net.held cimport (
 from tellstone._core.net.mailbox cimport AnswerMessage, SocketMessage
 from tellstone._core.net.output cimport Sent, output_compact, output_unsent, output_write
 from tellstone._core.session.session cimport (
-    FEED_CLOSE, FEED_NEED_DATA, FEED_PARKED, FEED_YIELD, ParkedCall, Patch, Session, session_feed, session_free, session_init,
-    session_resume,
+    FEED_CLOSE, FEED_NEED_DATA, FEED_PARKED, FEED_YIELD, ParkedCall, Patch, Session, session_connected, session_feed, session_free,
+    session_init, session_resume,
 )
 from tellstone._core.store.keyspace cimport keyspace_add_used
 
@@ -508,7 +508,7 @@ cdef Connection* connections_adopt(Connections* cs, const SocketMessage* m) noex
     c.fd = m.fd
     c.moved_ms = cs.mono_ms
     session_init(&c.session, m.client_id, cs.now_ms)
-    c.session.client.fd = m.fd
+    session_connected(&c.session, m.fd, m.path != NULL)
     set_addresses(&c.session, m.fd, m.path)
     if m.path == NULL:
         sock_set_up(m.fd, <int>relaxed_u64(&cs.settings.keepalive_s))

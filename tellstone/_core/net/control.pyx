@@ -10,7 +10,7 @@ from tellstone._core.base.wake cimport wake_clear
 from tellstone._core.net.mailbox cimport (
     AnswerMessage, Mailbox, answer_message, mailbox_ref, mailbox_send, mailbox_unref,
 )
-from tellstone._core.session.session cimport ParkedCall, Patch
+from tellstone._core.session.session cimport ParkedCall, Patch, parked_free
 
 check_layout(__name__)
 
@@ -38,7 +38,7 @@ cdef void item_free(ControlItem* item) noexcept nogil:
     if item.mailbox != NULL:
         send_unanswered(item.mailbox, item.slot, item.generation)
         mailbox_unref(item.mailbox)
-    free(item.parked)
+    parked_free(item.parked)
     free(item.lines)
     free(item)
 
@@ -49,7 +49,7 @@ cdef void item_free(ControlItem* item) noexcept nogil:
 cdef bint control_send_call(Queue* q, Mailbox* mailbox, uint32_t slot, uint32_t generation, ParkedCall* parked) noexcept nogil:
     cdef ControlItem* item = <ControlItem*>calloc(1, sizeof(ControlItem))
     if item == NULL:
-        free(parked)
+        parked_free(parked)
         return False
     mailbox_ref(mailbox)
     item.kind = CONTROL_CALL

@@ -4,7 +4,7 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memset
 
-from tellstone._core.base.bytesops cimport View, parse_i64
+from tellstone._core.base.bytesops cimport View, get_u16, parse_i64
 from tellstone._core.base.stamp cimport check_layout
 
 check_layout(__name__)
@@ -290,26 +290,50 @@ cdef RespResult resp_next(RespParser* p, const char* buf, size_t len, const Resp
 # The fast path --------------------------------------------------------------------------------------------------
 
 
-cdef inline const char* small_number(const char* at, const char* end, size_t* n) noexcept nogil:
-    """Digits (one to nine, no leading zero but "0" itself) and CRLF; answers what follows, NULL: anything else."""
+cdef enum:
+    CRLF = 0x0A0D                   # the two bytes as a little-endian word
+    HEADER_LEAST = 5                # "0\r\n" and the CRLF of an empty argument
+
+
+cdef const char* long_number(const char* at, const char* end, size_t* n) noexcept nogil:
+    """Three to nine digits and CRLF; answers what follows, NULL: anything else."""
     cdef size_t v = 0
     cdef const char* start = at
     while at < end and c'0' <= at[0] <= c'9':
         v = v * 10 + <size_t>(at[0] - c'0')
         at += 1
-    if at == start or at - start > 9 or end - at < 2 or at[0] != c'\r' or at[1] != c'\n':
-        return NULL
-    if start[0] == c'0' and at - start > 1:
+    if at - start > 9 or end - at < 2 or get_u16(at) != CRLF:
         return NULL
     n[0] = v
     return at + 2
+
+
+cdef inline const char* small_number(const char* at, const char* end, size_t* n) noexcept nogil:
+    """The number of a header and its CRLF, without a leading zero; most have one or two digits. NULL: anything else, or not all
+    there."""
+    cdef unsigned int first, second
+    if end - at < HEADER_LEAST:
+        return NULL
+    first = <unsigned char>at[0] - <unsigned int>c'0'
+    if first > 9:
+        return NULL
+    if get_u16(at + 1) == CRLF:
+        n[0] = first
+        return at + 3
+    second = <unsigned char>at[1] - <unsigned int>c'0'
+    if second > 9 or first == 0:
+        return NULL
+    if get_u16(at + 2) == CRLF:
+        n[0] = first * 10 + second
+        return at + 4
+    return long_number(at, end, n)
 
 
 cdef size_t resp_fast(const char* buf, const char* end, const RespLimits* limits, View* argv, uint32_t room, uint32_t* argc) noexcept nogil:
     """Declines whatever is unusual or not all there; resp_next then says what it is."""
     cdef const char* at = buf
     cdef size_t n, len, i
-    if end - at < 4 or at[0] != c'*':
+    if at == end or at[0] != c'*':
         return 0
     at = small_number(at + 1, end, &n)
     if at == NULL or n == 0 or n > room:

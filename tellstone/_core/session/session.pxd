@@ -17,7 +17,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.outbuf cimport OutBuf
-from tellstone._core.command.client cimport Client
+from tellstone._core.command.client cimport CLIENT_UNIX, Client
 from tellstone._core.command.command cimport Command, Counters
 from tellstone._core.protocol.resp cimport RespLimits, RespParser
 from tellstone._core.store.keyspace cimport Keyspace
@@ -48,7 +48,7 @@ cdef struct Worker:                 # the working memory of a thread that runs s
     Request batch[BATCH]
     uint64_t hashes[BATCH + 4]      # of the requests of the batch; lanes write up to three more
 
-# A control command on its way to Python: one malloc'ed piece, freed with free().
+# A control command on its way to Python: one malloc'ed piece; whoever takes it from the session frees it with parked_free.
 cdef struct ParkedCall:
     const Command* command
     uint64_t client_id
@@ -71,9 +71,15 @@ cdef struct Patch:
     int authenticated
     int close                       # close when the reply has been sent
 
+cdef void parked_free(ParkedCall* call) noexcept nogil       # NULL is fine
 cdef bint worker_init(Worker* w, Keyspace* ks) noexcept nogil
 cdef void worker_free(Worker* w) noexcept nogil
 cdef void session_init(Session* s, uint64_t id, int64_t now) noexcept nogil
+# What the driver knows of the connection; it also fills client.addr, laddr, input_bytes and output_bytes.
+cdef inline void session_connected(Session* s, int fd, bint is_unix) noexcept nogil:
+    s.client.fd = fd
+    if is_unix:
+        s.client.flags |= CLIENT_UNIX
 cdef void session_free(Session* s) noexcept nogil
 cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_t* consumed, int64_t now) noexcept nogil
 # The answer to a parked call: bytes of a whole reply, and changes. Feed again afterwards, also with what was held back.

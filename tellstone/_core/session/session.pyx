@@ -9,6 +9,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from tellstone._core.base.bytesops cimport View, same_bytes
+from tellstone._core.base.debug cimport LIVE_PARKED, LIVE_SESSION, live_add
 from tellstone._core.base.fnv cimport fnv1a_x4
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free, outbuf_size, outbuf_truncate
 from tellstone._core.base.stamp cimport check_layout
@@ -64,16 +65,18 @@ cdef void session_init(Session* s, uint64_t id, int64_t now) noexcept nogil:
     s.client.fd = -1
     s.client.created_ms = now
     s.client.active_ms = now
+    live_add(LIVE_SESSION, 1)
 
 
 cdef void session_free(Session* s) noexcept nogil:
     resp_free(&s.parser)
     outbuf_free(&s.out)
-    free(s.parked)
+    parked_free(s.parked)
     free(s.client.name.ptr)
     free(s.client.lib_name.ptr)
     free(s.client.lib_ver.ptr)
     memset(s, 0, sizeof(Session))
+    live_add(LIVE_SESSION, -1)
 
 
 # Parking --------------------------------------------------------------------------------------------------------
@@ -103,8 +106,15 @@ cdef int park(Session* s, Context* c) noexcept nogil:
         call.argv[i].len = c.argv[i].len
         bytes += c.argv[i].len
     s.parked = call
+    live_add(LIVE_PARKED, 1)
     s.waiting = 1
     return ST_PARKED
+
+
+cdef void parked_free(ParkedCall* call) noexcept nogil:
+    if call != NULL:
+        free(call)
+        live_add(LIVE_PARKED, -1)
 
 
 cdef inline void end_of_command(Session* s, size_t len, uint32_t ref_count) noexcept nogil:
@@ -173,7 +183,7 @@ cdef uint32_t take_batch(Worker* w, const char* data, size_t len) noexcept nogil
         r.first = used
         r.argc = argc
         name = &w.views[used]
-        if name.len == last.len and same_bytes(name.ptr, last.ptr, name.len):
+        if n and name.len == last.len and same_bytes(name.ptr, last.ptr, name.len):
             r.row = w.batch[n - 1].row      # pipelines repeat themselves
         else:
             r.row = command_find(name.ptr, name.len)

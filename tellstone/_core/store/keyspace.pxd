@@ -97,6 +97,7 @@ cdef inline uint64_t keyspace_used(Keyspace* ks) noexcept nogil:
     return relaxed_u64(&ks.shared.used)
 cdef inline bint keyspace_is_full(Keyspace* ks) noexcept nogil:
     return relaxed_u64(&ks.shared.max_memory) != 0 and relaxed_u64(&ks.shared.used) >= relaxed_u64(&ks.shared.max_memory)
+cdef void keyspace_account(Keyspace* ks) noexcept nogil      # make keyspace_used exact for a moment
 cdef void keyspace_add_used(Keyspace* ks, int64_t bytes) noexcept nogil   # connection buffers and the like
 
 # Called under the shard's lock with a live entry; changes nothing.

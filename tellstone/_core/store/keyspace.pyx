@@ -5,6 +5,7 @@ from libc.string cimport memset
 
 from tellstone._core.base.atomics cimport add_u64, load_ptr, load_u32, relaxed_u64, store_ptr, store_u32, store_u64
 from tellstone._core.base.bytesops cimport View
+from tellstone._core.base.debug cimport LIVE_KEYSPACE, live_add
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.lock cimport lock_acquire, lock_release, lock_try
 from tellstone._core.base.platform cimport make_huge, mul_fold, prefetch, sleep_us, thread_create, thread_join
@@ -14,7 +15,7 @@ from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN
 from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_key
 from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_leave, grace_reclaim, grace_retire
 from tellstone._core.store.shard cimport (
-    partition_free, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
+    partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
 )
 from tellstone._core.store.table cimport (
     TAG_MIXED, table_bytes, table_peek, table_prefetch, table_random, table_scan, table_work,
@@ -65,6 +66,7 @@ cdef Keyspace* keyspace_new(uint32_t shards, int64_t evict_interval_ms, uint32_t
     ks.random_state = process_secret[0] | 1
     for i in range(shards):
         shard_init(&ks.shards[i], &ks.shared, i)
+    live_add(LIVE_KEYSPACE, 1)
     return ks
 
 
@@ -79,6 +81,7 @@ cdef void keyspace_free(Keyspace* ks) noexcept nogil:
     grace_destroy(&ks.shared.grace)
     free(ks.shards)
     free(ks)
+    live_add(LIVE_KEYSPACE, -1)
 
 
 cdef void keyspace_add_used(Keyspace* ks, int64_t bytes) noexcept nogil:
@@ -180,6 +183,17 @@ cdef uint64_t keyspace_expires(Keyspace* ks, int db) noexcept nogil:
             n += ks.shards[i].parts[db].wheel.count
         lock_release(&ks.shards[i].lock)
     return n
+
+
+cdef void keyspace_account(Keyspace* ks) noexcept nogil:
+    cdef uint32_t i
+    cdef int db
+    for i in range(ks.shard_count):
+        lock_acquire(&ks.shards[i].lock)
+        for db in range(DATABASES):
+            if ks.shards[i].parts[db] != NULL:
+                shard_account_exactly(ks.shards[i].parts[db])
+        lock_release(&ks.shards[i].lock)
 
 
 cdef void retired_partition(void* p, uint64_t size) noexcept nogil:
@@ -557,6 +571,8 @@ cdef class Store:
     @property
     def used_memory(self):
         """Bytes that count towards the ceiling."""
+        with nogil:
+            keyspace_account(self.ks)
         return keyspace_used(self.ks)
 
     def sizes(self):

@@ -70,6 +70,7 @@ cdef char* shard_resize(Partition* p, Found* found, size_t value_len) noexcept n
 cdef bint shard_set_deadline(Partition* p, Found* found, int64_t deadline) noexcept nogil   # False without memory
 cdef void shard_remove(Partition* p, Found* found) noexcept nogil
 cdef void shard_account(Partition* p) noexcept nogil       # after a change of block_bytes by a type
+cdef void shard_account_exactly(Partition* p) noexcept nogil
 
 # Bounded upkeep; True when there is more to do right now.
 cdef bint shard_expire(Partition* p, int64_t now, uint32_t budget) noexcept nogil

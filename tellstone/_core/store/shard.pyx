@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 from tellstone._core.base.atomics cimport add_u64
 from tellstone._core.base.block cimport Block, block_unref
 from tellstone._core.base.bytesops cimport View
-from tellstone._core.base.debug cimport check
+from tellstone._core.base.debug cimport LIVE_PARTITION, check, live_add
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.arena cimport (
@@ -52,6 +52,7 @@ cdef Partition* shard_partition(Shard* s, int db) noexcept nogil:
         free(p)
         return NULL
     s.parts[db] = p
+    live_add(LIVE_PARTITION, 1)
     shard_account(p)
     return p
 
@@ -73,17 +74,27 @@ cdef void partition_free(Partition* p) noexcept nogil:
     wheel_destroy(&p.wheel)
     arena_destroy(&p.arena)
     free(p)
+    live_add(LIVE_PARTITION, -1)
+
+
+cdef inline uint64_t partition_bytes(const Partition* p) noexcept nogil:
+    cdef uint64_t bytes = sizeof(Partition) + p.arena.live_bytes + table_bytes(&p.table) + p.block_bytes
+    if p.wheel.heads != NULL:
+        bytes += WHEEL_LEVELS * p.wheel.slots * sizeof(uint32_t)
+    return bytes
+
+
+cdef void shard_account_exactly(Partition* p) noexcept nogil:
+    cdef uint64_t bytes = partition_bytes(p)
+    add_u64(&p.shard.shared.used, bytes - p.accounted)
+    p.accounted = bytes
 
 
 cdef void shard_account(Partition* p) noexcept nogil:
-    cdef uint64_t bytes = sizeof(Partition) + p.arena.live_bytes + table_bytes(&p.table) + p.block_bytes
-    cdef int64_t delta
-    if p.wheel.heads != NULL:
-        bytes += WHEEL_LEVELS * p.wheel.slots * sizeof(uint32_t)
-    delta = <int64_t>(bytes - p.accounted)
+    """The shared sum is a line that all threads write to, so small changes are saved up."""
+    cdef int64_t delta = <int64_t>(partition_bytes(p) - p.accounted)
     if delta >= ACCOUNT_STEP or delta <= -ACCOUNT_STEP:
-        p.accounted = bytes
-        add_u64(&p.shard.shared.used, <uint64_t>delta)
+        shard_account_exactly(p)
 
 
 # Entries --------------------------------------------------------------------------------------------------------

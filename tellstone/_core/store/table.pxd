@@ -34,8 +34,8 @@ cdef enum TagKind:
 cdef extern from "tellstone/_core/store/table_peek.h" nogil:
     ctypedef struct SlotArray "ts_slot_array":
         uint64_t size               # homes; fixed for the array's life, as is slack
-        uint64_t slack              # slots behind the last home, for its cluster; one more stays empty for ever
-        uint64_t* slot              # a flexible array of size + slack + 1
+        uint64_t slack              # slots behind the last home, for its cluster; a few more stay empty for ever
+        uint64_t* slot              # a flexible array
 
 cdef struct Table:
     SlotArray* now                  # where new entries go

@@ -18,6 +18,8 @@ check_layout(__name__)
 
 cdef extern from "tellstone/_core/store/table_peek.h" nogil:
     void peek_prefetch "ts_peek_prefetch"(SlotArray** now, SlotArray** old, const uint64_t* boundary, uint32_t tag) noexcept
+    enum: PROBE_WIDTH "TS_PROBE_WIDTH"
+    const uint64_t* probe "ts_probe"(const uint64_t* at, uint32_t tag) noexcept
     uint32_t peek_handle "ts_peek_handle"(SlotArray** now, SlotArray** old, const uint64_t* boundary, uint32_t tag) noexcept
 
 cdef enum:
@@ -31,7 +33,7 @@ cdef uint64_t ALL_TAGS = (<uint64_t>1) << 32
 
 
 cdef inline uint64_t array_bytes(uint64_t size, uint64_t slack) noexcept nogil:
-    return sizeof(SlotArray) + (size + slack + 1) * sizeof(uint64_t)
+    return sizeof(SlotArray) + (size + slack + PROBE_WIDTH) * sizeof(uint64_t)
 
 
 cdef SlotArray* array_new(uint64_t size) noexcept nogil:
@@ -59,18 +61,11 @@ cdef inline uint64_t home_of(const SlotArray* s, uint32_t tag) noexcept nogil:
     return <uint64_t>tag * s.size >> 32
 
 
-cdef inline uint64_t lower_bound(SlotArray* s, uint64_t start, uint32_t tag) noexcept nogil:
-    """The first slot at or behind `start` that is empty or whose tag is not smaller."""
-    while s.slot[start] and slot_tag(s.slot[start]) < tag:
-        start += 1
-    return start
-
-
 cdef inline int64_t array_insert(SlotArray* s, uint64_t start, uint32_t tag, uint32_t handle) noexcept nogil:
     """Put a slot in its place, shifting the rest of its cluster. Answers the distance from home, -1 when the array is full."""
-    cdef uint64_t i = start, j
+    cdef uint64_t i = <uint64_t>(probe(&s.slot[start], tag) - &s.slot[0]), j
     cdef uint64_t end = s.size + s.slack
-    while s.slot[i] and slot_tag(s.slot[i]) <= tag:
+    while s.slot[i] and slot_tag(s.slot[i]) == tag:
         i += 1
     j = i
     while s.slot[j]:
@@ -132,23 +127,17 @@ cdef uint64_t table_bytes(const Table* t) noexcept nogil:
 
 
 cdef inline bint array_find(SlotArray* s, uint64_t start, Arena* a, uint32_t tag, View key, Found* found) noexcept nogil:
-    cdef uint64_t i = start
-    cdef uint64_t v
+    cdef uint64_t* at = <uint64_t*>probe(&s.slot[start], tag)
     cdef char* e
-    while True:
-        v = s.slot[i]
-        if slot_tag(v) >= tag:
-            if slot_tag(v) > tag or v == 0:
-                return False
-            e = arena_ptr(a, slot_handle(v))
-            if entry_has_key(e, key.ptr, key.len):
-                found.slot = &s.slot[i]
-                found.entry = e
-                found.handle = slot_handle(v)
-                return True
-        elif v == 0:
-            return False
-        i += 1
+    while at[0] and slot_tag(at[0]) == tag:
+        e = arena_ptr(a, slot_handle(at[0]))
+        if entry_has_key(e, key.ptr, key.len):
+            found.slot = at
+            found.entry = e
+            found.handle = slot_handle(at[0])
+            return True
+        at += 1
+    return False
 
 
 cdef inline uint64_t old_start(const Table* t, uint32_t tag) noexcept nogil:
