@@ -64,12 +64,12 @@ class Engine(Operations):
         evict_slots: int = 256,
     ) -> Self:
         """Make an engine and start its upkeep. Raises OptionError."""
-        interval = milliseconds(evict_interval)
-        memory = size(max_memory)
-        try:
-            store = Store(shards or automatic_shards(automatic_threads()), interval, evict_slots, memory)
-        except (ValueError, OverflowError) as error:
-            raise OptionError(str(error)) from None
+        store = Store(
+            whole("shards", shards, 0, 1024) or automatic_shards(automatic_threads()),
+            milliseconds("evict_interval", evict_interval),
+            whole("evict_slots", evict_slots, 8, 1024),
+            size("max_memory", max_memory),
+        )
         return cls._over(store)
 
     @classmethod
@@ -170,18 +170,14 @@ def serving(address: str, io_threads: int, max_clients: int) -> Any:
     return Options(enable_resp=True, resp_addr=resp_addr, io_threads=io_threads, max_clients=max_clients)
 
 
-def milliseconds(interval: float | timedelta) -> int:
-    """An interval in whole milliseconds; 0 is only what was 0."""
-    try:
-        span = interval if isinstance(interval, timedelta) else timedelta(seconds=interval)
-    except (OverflowError, ValueError):
-        span = timedelta(-1)
-    if not timedelta(0) <= span <= INTERVAL_MAX:
-        raise OptionError(f"evict_interval: {interval!r} is not between 0 and an hour")
-    return max(span // MILLISECOND, int(span > timedelta(0)))
+def whole(name: str, number: int, low: int, high: int) -> int:
+    """A whole number within bounds."""
+    if not low <= number <= high:
+        raise OptionError(f"{name}: {number!r} is not a whole number from {low} to {high}")
+    return number
 
 
-def size(memory: int | str) -> int:
+def size(name: str, memory: int | str) -> int:
     """A number of bytes, or a size in words."""
     if isinstance(memory, str):
         from tellstone.units import parse_size
@@ -189,7 +185,16 @@ def size(memory: int | str) -> int:
         try:
             memory = parse_size(memory)
         except ValueError:
-            raise OptionError(f"max_memory: {memory!r} is not a size such as 64MiB") from None
-    if not 0 <= memory <= SIZE_MAX:
-        raise OptionError(f"max_memory: {memory!r} is not a number of bytes")
-    return memory
+            raise OptionError(f"{name}: {memory!r} is not a size such as 64MiB") from None
+    return whole(name, memory, 0, SIZE_MAX)
+
+
+def milliseconds(name: str, interval: float | timedelta) -> int:
+    """An interval in whole milliseconds; what is not zero does not become zero."""
+    try:
+        span = interval if isinstance(interval, timedelta) else timedelta(seconds=interval)
+    except (OverflowError, ValueError):
+        span = timedelta(-1)
+    if not timedelta(0) <= span <= INTERVAL_MAX:
+        raise OptionError(f"{name}: {interval!r} is not between 0 and an hour")
+    return max(span // MILLISECOND, int(span > timedelta(0)))

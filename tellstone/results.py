@@ -50,6 +50,11 @@ def time(reply: Any) -> tuple[int, int]:
     return int(reply[0]), int(reply[1])
 
 
+def hello(reply: Any) -> dict[bytes, Any]:
+    """A map, also after HELLO 2, which answers a row of names and values."""
+    return reply if isinstance(reply, dict) else dict(zip(reply[::2], reply[1::2], strict=True))
+
+
 def texts(reply: Any) -> dict[str, str]:
     """A map of texts."""
     return {text(name): text(value) for name, value in reply.items()}
@@ -129,6 +134,7 @@ CONVERTERS: dict[str, Converter] = {
     "client|list": client_list,
     **dict.fromkeys(("command", "command|info"), commands),
     "config|get": texts,
+    "hello": hello,
     "incrbyfloat": float,
     "info": info,
     "ping": ping,

@@ -1,0 +1,17 @@
+from typing import Any, final
+
+from typing_extensions import Buffer
+
+from tellstone._core.store.keyspace import Store
+
+@final
+class Parked:
+    @property
+    def arguments(self) -> tuple[bytes, ...]: ...
+    @property
+    def db(self) -> int: ...
+
+@final
+class Caller:
+    def __new__(cls, store: Store) -> Caller: ...
+    def call(self, words: tuple[Buffer | str | float, ...], /) -> tuple[str | None, Any]: ...
