@@ -7,10 +7,11 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy, memset, strlen
 
-from tellstone._core.base.bytesops cimport View, get_u32, get_u64, same_word
+from tellstone._core.base.bytesops cimport View, get_u32, get_u64, same_word, view_is
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_ARITY, ST_OK, ST_OOM, ST_PARKED, ST_REPLIED
+from tellstone._core.command.client cimport CLIENT_CLOSE
 from tellstone._core.protocol.reply cimport reply_error_view, reply_status
 from tellstone._core.store.keyspace cimport keyspace_is_full
 
@@ -124,6 +125,11 @@ cdef inline int text_len(View v, int most) noexcept nogil:
     return i
 
 
+cdef bint from_browser(View name) noexcept nogil:
+    """The first words of an HTTP request: somebody makes a browser talk to us, and what follows is not for us to run."""
+    return view_is(name, b"post", 4) or view_is(name, b"host:", 5)
+
+
 cdef int unknown_command(Context* c) noexcept nogil:
     cdef char text[2 * QUOTED_MAX + 160]
     cdef int n, args = 0, take
@@ -172,6 +178,9 @@ cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogi
     cdef int status
     if row == NULL:
         row = command_find(c.argv[0].ptr, c.argv[0].len)
+        if row == NULL and from_browser(c.argv[0]):
+            c.client.flags |= CLIENT_CLOSE
+            return ST_OK
         if row == NULL:
             return unknown_command(c)
     if row.subs != NULL and c.argc > 1:

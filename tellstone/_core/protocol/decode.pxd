@@ -22,8 +22,8 @@ cdef struct Source:                 # replies in one piece of memory, with count
 
 # The only reply in an output buffer.
 cdef object decode_output(const OutBuf* out)
-# The exception for the text of an error reply, without its first byte.
-cdef object response_error(str text)
+# The exception for the text of an error reply.
+cdef object response_error(const char* text, size_t n)
 
 cdef class Decoder:
     cdef char* data                 # what has been fed and not decoded, from `start` on

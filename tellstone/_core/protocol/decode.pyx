@@ -30,8 +30,10 @@ cdef dict error_types = {"WRONGTYPE": WrongTypeError, "OOM": OutOfMemoryError}
 cdef object NOTHING = object()
 
 
-cdef object response_error(str text):
-    return error_types.get(text.partition(" ")[0], ResponseError)(text)
+cdef object response_error(const char* text, size_t n):
+    """What a client sent may be part of it, so it need not be text."""
+    message = PyUnicode_DecodeUTF8(text, <Py_ssize_t>n, b"replace")
+    return error_types.get(message.partition(" ")[0], ResponseError)(message)
 
 
 class Push(list):
@@ -118,7 +120,7 @@ cdef object scalar(const char* line, size_t n):
     if kind == c':':
         return number_of(line, n)
     if kind == c'-':
-        return response_error(text_of(line + 1, n - 1))
+        return response_error(line + 1, n - 1)
     if kind == c'_' and n == 1:
         return None
     if kind == c'#' and n == 2 and (line[1] == c't' or line[1] == c'f'):
@@ -134,7 +136,7 @@ cdef object scalar(const char* line, size_t n):
 cdef object payload(char kind, const char* p, size_t n):
     """The value of an element that is a length and so many bytes."""
     if kind == c'!':
-        return response_error(text_of(p, n))
+        return response_error(p, n)
     if kind == c'=':
         if n < 4 or p[3] != c':':
             raise bad(p, n)

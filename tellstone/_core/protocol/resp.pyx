@@ -71,6 +71,11 @@ cdef inline bint is_blank(char c) noexcept nogil:
     return c == c' ' or (c >= 9 and c <= 13)
 
 
+cdef inline bint ends_word(char c) noexcept nogil:
+    """Fewer than the blanks between words: Redis's two tests differ, and a vertical tab stays in a word that has begun."""
+    return c == c' ' or c == c'\t' or c == c'\r' or c == c'\n'
+
+
 cdef inline int hex_digit(char c) noexcept nogil:
     if c'0' <= c <= c'9':
         return c - c'0'
@@ -142,7 +147,7 @@ cdef bint single_quoted(const char* s, size_t n, char* out, Word* w) noexcept no
 cdef bint take_word(const char* s, size_t n, char* out, Word* w) noexcept nogil:
     """One word of an inline request, quotes resolved. False: unbalanced quotes."""
     cdef char c
-    while w.at < n and not is_blank(s[w.at]):
+    while w.at < n and not ends_word(s[w.at]):
         c = s[w.at]
         w.at += 1
         if c == c'"':
