@@ -9,8 +9,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.outbuf cimport OutBuf
-from tellstone._core.command.client cimport Client
-from tellstone._core.store.keyspace cimport Keyspace
+from tellstone._core.command.client cimport CLIENT_NO_TOUCH, Client
+from tellstone._core.command.record cimport COMMANDS_MAX, Counters
+from tellstone._core.store.keyspace cimport Keyspace, Place, place_touch
 
 cdef enum CommandFlag:              # Redis's command flags, and their order in COMMAND INFO
     CMD_WRITE = 1
@@ -32,9 +33,9 @@ cdef enum CommandFlag:              # Redis's command flags, and their order in 
     CMD_NO_MULTI = 65536
     CMD_MOVABLE_KEYS = 131072
     CMD_ALLOW_BUSY = 262144
+    CMD_QUICK = 524288              # ours: takes a constant time, so it is timed by the group (command.record)
 
 cdef enum:
-    COMMANDS_MAX = 1024             # rows, subcommands included
     COMMAND_NAME_MAX = 32
 
 ctypedef int (*Handler)(Context* c) noexcept nogil
@@ -53,12 +54,6 @@ cdef struct Command:
     Command* subs                   # rows of the subcommands of a container, NULL for others
     uint32_t sub_count
 
-cdef struct Counters:               # of one thread; others read them relaxed
-    uint64_t commands
-    uint64_t errors                 # error replies
-    uint64_t unknown                # requests for no command of ours
-    uint64_t calls[COMMANDS_MAX]
-
 cdef struct Context:
     Keyspace* ks
     Client* client
@@ -69,6 +64,7 @@ cdef struct Context:
     uint64_t hash                   # fnv1a of argv[command.first_key], where there are keys
     int64_t now                     # Unix ms
     Counters* counters
+    uint64_t timed                  # ticks of this group's calls that were timed by themselves
 
 # The row of a name, letters without case; NULL: unknown. For a container its own row.
 cdef const Command* command_find(const char* name, size_t len) noexcept nogil
@@ -78,6 +74,12 @@ cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogi
 cdef inline bint command_has_keys(const Command* row) noexcept nogil:
     return row.first_key > 0
 cdef const Command* command_row(uint32_t id) noexcept nogil      # by id; NULL past the end
+
+cdef inline void touch_place(const Context* c, Place* place) noexcept nogil:
+    """Note the access, unless the client wants to leave no trace. Every handler does so with each key that it has looked up, but
+    those that tell about keys and not their values: EXISTS, TYPE, TTL and its kin, OBJECT."""
+    if not c.client.flags & CLIENT_NO_TOUCH:
+        place_touch(place)
 
 # Filling the table, at import, by command.table alone. Names are kept for the life of the process.
 cdef Command* command_add(const char* name, const char* full_name, Command* parent) noexcept nogil

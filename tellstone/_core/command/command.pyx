@@ -10,8 +10,10 @@ from libc.string cimport memcpy, memset, strlen
 from tellstone._core.base.bytesops cimport View, get_u32, get_u64, same_word, view_is
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.stamp cimport check_layout
+from tellstone._core.base.ticks cimport ticks_now
 from tellstone._core.base.status cimport ST_ARITY, ST_OK, ST_OOM, ST_PARKED, ST_REPLIED
 from tellstone._core.command.client cimport CLIENT_CLOSE
+from tellstone._core.command.record cimport counters_precise, record_call, record_error
 from tellstone._core.protocol.reply cimport reply_error_view, reply_status
 from tellstone._core.store.keyspace cimport keyspace_is_full
 
@@ -146,7 +148,7 @@ cdef int unknown_command(Context* c) noexcept nogil:
         args += take + 3
         i += 1
     reply_error_view(c.out, text, n + args)
-    c.counters.errors += 1
+    record_error(c.counters, b"ERR", 3)
     return ST_OK
 
 
@@ -161,21 +163,53 @@ cdef int unknown_subcommand(Context* c) noexcept nogil:
     n = snprintf(text, sizeof(text), b"ERR unknown subcommand '%.*s'. Try %s HELP.",
                  text_len(c.argv[1], QUOTED_MAX), c.argv[1].ptr, name)
     reply_error_view(c.out, text, n)
-    c.counters.errors += 1
+    record_error(c.counters, b"ERR", 3)
     return ST_OK
 
 
 # The gates ------------------------------------------------------------------------------------------------------
 
 
-cdef inline int refuse(Context* c, int status, const Command* row) noexcept nogil:
+cdef void record_reply(Context* c, size_t from_) noexcept nogil:
+    """An error reply stands in the output from there on."""
+    if c.out.len > from_ and c.out.data[from_] == c'-':
+        record_error(c.counters, c.out.data + from_ + 1, c.out.len - from_ - 1)
+
+
+cdef int refuse(Context* c, int status, const Command* row) noexcept nogil:
+    cdef size_t was = c.out.len
     reply_status(c.out, status, row.full_name)
-    c.counters.errors += 1
+    record_reply(c, was)
+    c.counters.rejected[row.id] += 1
     return ST_OK
 
 
+cdef int failed(Context* c, int status, size_t was) noexcept nogil:
+    """The handler has answered an error: in words already, or as a status."""
+    if status != ST_REPLIED:
+        reply_status(c.out, status, c.command.full_name)
+    record_reply(c, was)
+    c.counters.failed[c.command.id] += 1
+    return ST_OK
+
+
+cdef inline int handle(Context* c) noexcept nogil:
+    cdef size_t was = c.out.len
+    cdef int status = c.command.handler(c)
+    return failed(c, status, was) if status < 0 else ST_OK
+
+
+cdef int handle_timed(Context* c) noexcept nogil:
+    cdef uint64_t begun = ticks_now()
+    cdef int status = handle(c)
+    cdef uint64_t took = ticks_now() - begun
+    c.timed += took
+    record_call(c.counters, c.command.id, c.command.flags & CMD_FAST != 0, took, c.argv, c.argc, c.client, c.now)
+    return status
+
+
 cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogil:
-    cdef int status
+    cdef bint by_group                  # somebody else times the call
     if row == NULL:
         row = command_find(c.argv[0].ptr, c.argv[0].len)
         if row == NULL and from_browser(c.argv[0]):
@@ -183,13 +217,14 @@ cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogi
             return ST_OK
         if row == NULL:
             return unknown_command(c)
+    by_group = row.flags & CMD_QUICK != 0 and not counters_precise(c.counters)
     if row.subs != NULL and c.argc > 1:
         row = find_subcommand(row, c.argv[1])
         if row == NULL:
             return unknown_subcommand(c)
+    c.command = row
     if c.argc < <uint32_t>(row.arity if row.arity > 0 else -row.arity) or (row.arity > 0 and c.argc != <uint32_t>row.arity):
         return refuse(c, ST_ARITY, row)
-    c.command = row
     c.client.last_command = row.full_name
     if row.flags & CMD_DENYOOM and keyspace_is_full(c.ks):
         return refuse(c, ST_OOM, row)
@@ -199,9 +234,4 @@ cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogi
         return ST_PARKED
     if row.first_key > 0 and not hashed:
         c.hash = fnv1a(c.argv[row.first_key].ptr, c.argv[row.first_key].len)
-    status = row.handler(c)
-    if status < 0:
-        c.counters.errors += 1
-        if status != ST_REPLIED:
-            reply_status(c.out, status, row.full_name)
-    return ST_OK
+    return handle(c) if by_group else handle_timed(c)

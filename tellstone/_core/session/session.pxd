@@ -18,7 +18,8 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.outbuf cimport OutBuf
 from tellstone._core.command.client cimport CLIENT_UNIX, Client
-from tellstone._core.command.command cimport Command, Counters
+from tellstone._core.command.command cimport Command
+from tellstone._core.command.record cimport Counters
 from tellstone._core.protocol.resp cimport RespLimits, RespParser
 from tellstone._core.store.keyspace cimport Keyspace
 
@@ -55,7 +56,10 @@ cdef struct ParkedCall:
     int db
     uint8_t proto
     uint32_t argc
-    View* argv                      # points into this piece
+    View* argv                      # points into this piece, as do the next three
+    View addr                       # of the client
+    View laddr                      # what it has connected to
+    View name
 
 cdef struct Session:
     Client client

@@ -6,7 +6,7 @@ the parser that knows everything.
 """
 from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memset, strlen
 
 from tellstone._core.base.bytesops cimport View, same_bytes
 from tellstone._core.base.debug cimport LIVE_PARKED, LIVE_SESSION, live_add
@@ -14,11 +14,13 @@ from tellstone._core.base.fnv cimport fnv1a_x4
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free, outbuf_size, outbuf_truncate
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_NOMEM, ST_PARKED
+from tellstone._core.base.ticks cimport ticks_now
 from tellstone._core.command.client cimport (
     CLIENT_CLOSE, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP, CLIENT_REPLY_SKIPPING, Client,
 )
-from tellstone._core.command.command cimport Command, Context, command_call, command_find
+from tellstone._core.command.command cimport CMD_QUICK, Command, Context, command_call, command_find
 from tellstone._core.command.connection cimport client_describe
+from tellstone._core.command.record cimport counters_free, counters_precise, record_error, record_time
 from tellstone._core.protocol.reply cimport reply_error, reply_status
 from tellstone._core.protocol.resp cimport (
     RESP_BAD, RESP_MORE, RESP_NOMEM, RespResult, resp_fast, resp_free, resp_init, resp_next,
@@ -34,7 +36,9 @@ check_layout(__name__)
 cdef enum:
     TURN_OUTPUT = 1048576           # bytes of replies after which a turn ends, so that they can leave
     AHEAD_FROM = 3                  # requests from which looking ahead pays
-    GROUP = 8                       # requests that run while the next ones' memory is on its way
+    GROUP = 4                       # requests that run while the next ones' memory is on its way: as many as a core
+                                    # has misses outstanding (five lines each)
+    SLOTS_AHEAD = 16                # requests between the prefetch of a slot and its use
     DEFAULT_MAX_BULK = 16777216
 
 
@@ -54,6 +58,7 @@ cdef void worker_free(Worker* w) noexcept nogil:
     if w.reader >= 0:
         grace_part(&w.ks.shared.grace, w.reader)
         w.reader = -1
+    counters_free(&w.counters)
 
 
 cdef void session_init(Session* s, uint64_t id, int64_t now) noexcept nogil:
@@ -82,11 +87,20 @@ cdef void session_free(Session* s) noexcept nogil:
 # Parking --------------------------------------------------------------------------------------------------------
 
 
+cdef inline View park_text(char** room, const char* text, size_t len) noexcept nogil:
+    cdef View v
+    memcpy(room[0], text, len)
+    v.ptr = room[0]
+    v.len = len
+    room[0] += len
+    return v
+
+
 cdef int park(Session* s, Context* c) noexcept nogil:
     """Copy a control command for Python: its arguments are views into a buffer that will be gone."""
-    cdef size_t size = sizeof(ParkedCall) + c.argc * sizeof(View)
+    cdef size_t size = sizeof(ParkedCall) + c.argc * sizeof(View) + strlen(s.client.addr) + strlen(s.client.laddr) + s.client.name.len
     cdef ParkedCall* call
-    cdef char* bytes
+    cdef char* room
     cdef uint32_t i
     for i in range(c.argc):
         size += c.argv[i].len
@@ -99,12 +113,12 @@ cdef int park(Session* s, Context* c) noexcept nogil:
     call.proto = s.client.proto
     call.argc = c.argc
     call.argv = <View*>(call + 1)
-    bytes = <char*>(call.argv + c.argc)
+    room = <char*>(call.argv + c.argc)
     for i in range(c.argc):
-        memcpy(bytes, c.argv[i].ptr, c.argv[i].len)
-        call.argv[i].ptr = bytes
-        call.argv[i].len = c.argv[i].len
-        bytes += c.argv[i].len
+        call.argv[i] = park_text(&room, c.argv[i].ptr, c.argv[i].len)
+    call.addr = park_text(&room, s.client.addr, strlen(s.client.addr))
+    call.laddr = park_text(&room, s.client.laddr, strlen(s.client.laddr))
+    call.name = park_text(&room, s.client.name.ptr, s.client.name.len)
     s.parked = call
     live_add(LIVE_PARKED, 1)
     s.waiting = 1
@@ -220,15 +234,45 @@ cdef void hash_batch(Worker* w, uint32_t n) noexcept nogil:
         i += 4
 
 
-cdef inline void ahead_group(Worker* w, uint32_t n, uint32_t start, int db) noexcept nogil:
-    if start < n:
-        keyspace_ahead_entries(w.ks, w.reader, db, &w.hashes[start], n - start if n - start < GROUP else GROUP)
+cdef inline uint32_t part(uint32_t n, uint32_t start, uint32_t most) noexcept nogil:
+    """How many requests there are from `start` on, up to `most`."""
+    if start >= n:
+        return 0
+    return n - start if n - start < most else most
+
+
+cdef inline bint is_quick(const Command* row) noexcept nogil:
+    return row != NULL and row.handler != NULL and row.flags & CMD_QUICK != 0
+
+
+cdef void share_time(Worker* w, uint32_t start, uint32_t end, uint64_t ticks) noexcept nogil:
+    """The time of a group, in equal parts to its calls that were not timed by themselves. Runs of one command count at once."""
+    cdef uint32_t i = start, run
+    cdef uint32_t quick = 0
+    cdef const Command* row
+    for i in range(start, end):
+        row = w.batch[i].row
+        quick += is_quick(row)
+    if quick == 0 or counters_precise(&w.counters):
+        return
+    ticks = ticks // quick
+    i = start
+    while i < end:
+        row = w.batch[i].row
+        run = 1
+        while i + run < end and w.batch[i + run].row == row:
+            run += 1
+        if is_quick(row):
+            record_time(&w.counters, row.id, ticks * run, run)
+        i += run
 
 
 cdef inline int run_group(Session* s, Worker* w, Context* c, uint32_t start, uint32_t end, size_t* done) noexcept nogil:
     cdef uint32_t i
     cdef Request* r
-    cdef int result
+    cdef int result = FEED_NEED_DATA
+    cdef uint64_t begun = ticks_now()
+    c.timed = 0
     for i in range(start, end):
         r = &w.batch[i]
         c.argv = &w.views[r.first]
@@ -237,25 +281,40 @@ cdef inline int run_group(Session* s, Worker* w, Context* c, uint32_t start, uin
         result = run(s, c, r.row, r.hashed)
         done[0] = r.end
         if result != FEED_NEED_DATA:
-            return result
-    return FEED_NEED_DATA
+            end = i + 1
+            break
+    share_time(w, start, end, ticks_now() - begun - c.timed)
+    return result
 
 
 cdef inline int run_batch(Session* s, Worker* w, Context* c, uint32_t n, size_t* done) noexcept nogil:
     """While a group of requests runs, memory brings what the next group will touch: work and waiting overlap."""
     cdef uint32_t i = 0
+    cdef int db = s.client.db           # a SELECT among them spoils the guess, not the answer
     cdef int result = FEED_NEED_DATA
     if n < AHEAD_FROM or w.reader < 0:
         for i in range(n):
             w.batch[i].hashed = 0
         return run_group(s, w, c, 0, n, done)
     hash_batch(w, n)
-    keyspace_ahead_slots(w.ks, w.reader, s.client.db, w.hashes, n)
-    ahead_group(w, n, 0, s.client.db)
+    keyspace_ahead_slots(w.ks, w.reader, db, w.hashes, part(n, 0, SLOTS_AHEAD))
+    keyspace_ahead_entries(w.ks, w.reader, db, w.hashes, part(n, 0, GROUP))
     while i < n and result == FEED_NEED_DATA:
-        ahead_group(w, n, i + GROUP, s.client.db)
-        result = run_group(s, w, c, i, i + GROUP if i + GROUP < n else n, done)
+        keyspace_ahead_slots(w.ks, w.reader, db, &w.hashes[i + SLOTS_AHEAD], part(n, i + SLOTS_AHEAD, GROUP))
+        keyspace_ahead_entries(w.ks, w.reader, db, &w.hashes[i + GROUP], part(n, i + GROUP, GROUP))
+        result = run_group(s, w, c, i, i + part(n, i, GROUP), done)
         i += GROUP
+    return result
+
+
+cdef int run_alone(Session* s, Worker* w, Context* c) noexcept nogil:
+    cdef uint64_t begun = ticks_now()
+    cdef int result
+    c.timed = 0
+    c.command = NULL
+    result = run(s, c, NULL, False)
+    if c.timed == 0 and is_quick(c.command):
+        record_time(&w.counters, c.command.id, ticks_now() - begun, 1)
     return result
 
 
@@ -272,14 +331,14 @@ cdef int run_one(Session* s, Worker* w, Context* c, const char* data, size_t len
         memcpy(text, b"ERR ", 4)
         copy_text(text + 4, s.parser.error, sizeof(text) - 4)
         reply_error(&s.out, text)
-        w.counters.errors += 1
+        record_error(&w.counters, b"ERR", 3)
         done[0] = len
         return FEED_CLOSE
     if s.parser.argc == 0:
         return FEED_NEED_DATA
     c.argv = s.parser.argv
     c.argc = s.parser.argc
-    return run(s, c, NULL, False)
+    return run_alone(s, w, c)
 
 
 cdef inline void copy_text(char* to, const char* text, size_t room) noexcept nogil:
@@ -292,7 +351,7 @@ cdef inline void copy_text(char* to, const char* text, size_t room) noexcept nog
 
 cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_t* consumed, int64_t now) noexcept nogil:
     cdef Context c
-    cdef size_t at = 0, done = 0
+    cdef size_t at = 0, done = 0, before = outbuf_size(&s.out)      # replies of earlier turns that are still unsent
     cdef uint32_t n
     cdef int result
     consumed[0] = 0
@@ -305,7 +364,7 @@ cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_
     c.counters = &w.counters
     s.client.active_ms = now
     while at < len:
-        if outbuf_size(&s.out) > TURN_OUTPUT and at:
+        if outbuf_size(&s.out) - before > TURN_OUTPUT and at:
             consumed[0] = at
             return FEED_YIELD
         n = 0

@@ -1,0 +1,130 @@
+"""Counters and logs of calls, for Python (see records.pxd)."""
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from tellstone._core.base.bytesops cimport View
+from tellstone._core.base.platform cimport wall_us
+from tellstone._core.base.stamp cimport check_layout
+from tellstone._core.command.client cimport Client
+from tellstone._core.command.record cimport (
+    COMMANDS_MAX, EVENT_COMMAND, EVENT_FAST_COMMAND, Counters, MonitorEvent, Tally, counters_free, counters_reset, monitor_history,
+    monitor_reset, monitor_set, record_call, record_error, slowlog_free, slowlog_init, slowlog_newest, slowlog_reset, slowlog_set,
+    tally_add, ticks_per_us,
+)
+
+check_layout(__name__)
+
+cdef enum:
+    SLOWLOG_LENGTH = 128
+
+EVENTS = {"command": EVENT_COMMAND, "fast-command": EVENT_FAST_COMMAND}
+
+
+cdef class Records:
+    """What calls have left behind: counts and times by command, errors, the slow log, the latency monitor."""
+
+    def __cinit__(self):
+        if not slowlog_init(&self.slow, SLOWLOG_LENGTH):
+            raise MemoryError("no memory for the slow log")
+        self.own.slow = &self.slow
+
+    def __dealloc__(self):
+        counters_free(&self.own)
+        slowlog_free(&self.slow)
+
+    def configure(self, *, long long slow_us, uint32_t slow_max, unsigned long long monitor_ms):
+        """slow_us: calls that take as long go to the slow log, negative: none. slow_max: how many it keeps. monitor_ms: calls that take
+        as long are latency events; 0: none."""
+        if not slowlog_set(&self.slow, slow_us, slow_max):
+            raise MemoryError("no memory for the slow log")
+        monitor_set(&self.slow, monitor_ms)
+
+    def tally(self):
+        """Counts since the last reset. rows: row of the command -> (calls, microseconds, failed, rejected, [(microseconds, calls), ...]
+        from short to long). words: first word of error replies -> count."""
+        cdef Tally tally = Tally.__new__(Tally)
+        cdef uint32_t i
+        for i in range(self.count):
+            tally_add(tally, self.watched[i])
+        tally_add(tally, &self.own)
+        return tally.as_dict()
+
+    def reset(self, int row=-1):
+        """Count from here. row: of the call that asks for it, which is the first to count again."""
+        cdef uint32_t i
+        if row >= COMMANDS_MAX:
+            raise ValueError(f"row: {row} is none of the table's")
+        for i in range(self.count):
+            counters_reset(self.watched[i])
+        counters_reset(&self.own)
+        if row >= 0:
+            self.own.calls[row] = 1
+
+    def add_call(self, uint32_t row, double us, tuple args not None, *, bytes addr=b"", bytes name=b"", bint fast=False,
+                 bytes error=None):
+        """A call that Python has answered: its time, and the error reply (without the '-') if it has failed."""
+        cdef View* argv
+        cdef Client client
+        if row >= COMMANDS_MAX:
+            raise ValueError(f"row: {row} is none of the table's")
+        argv = <View*>malloc((len(args) + 1) * sizeof(View))
+        if argv == NULL:
+            raise MemoryError()
+        memset(&client, 0, sizeof(Client))
+        memcpy(client.addr, <const char*>addr, min(<size_t>len(addr), sizeof(client.addr) - 1))
+        client.name.ptr = name
+        client.name.len = len(name)
+        for i, arg in enumerate(args):
+            argv[<size_t>i].ptr = <const char*><bytes>arg
+            argv[<size_t>i].len = len(<bytes>arg)
+        record_call(&self.own, row, fast, <uint64_t>(us * ticks_per_us()), argv, <uint32_t>len(args), &client, wall_us() // 1000)
+        free(argv)
+        if error is not None:
+            self.own.failed[row] += 1
+            record_error(&self.own, error, len(error))
+
+    @property
+    def own_errors(self):
+        """Error replies of the calls that Python has answered."""
+        return self.own.errors
+
+    # The slow log
+
+    @property
+    def slow_count(self):
+        """How many calls the slow log holds."""
+        return self.slow.count
+
+    def slow_calls(self, long long count):
+        """The newest calls, negative: all: tuples (id, Unix seconds, microseconds, arguments, address, name)."""
+        return slowlog_newest(&self.slow, count)
+
+    def clear_slow(self):
+        """Empty the slow log; ids go on."""
+        slowlog_reset(&self.slow)
+
+    # The latency monitor
+
+    def events(self):
+        """Events that have samples: name -> ([(Unix seconds, milliseconds), ...] oldest first, the worst since the last reset)."""
+        found = {name: monitor_history(&self.slow, <MonitorEvent><int>event) for name, event in EVENTS.items()}
+        return {name: history for name, history in found.items() if history is not None}
+
+    def clear_event(self, str name not None):
+        """Forget an event's samples; whether there were any."""
+        return bool(name in EVENTS and monitor_reset(&self.slow, <MonitorEvent><int>EVENTS[name]))
+
+
+cdef int records_watch(Records r, Counters* c) except -1:
+    if r.count == WATCHED_MAX:
+        raise OverflowError("too many workers")
+    c.slow = &r.slow
+    r.watched[r.count] = c
+    r.count += 1
+    return 0
+
+
+cdef void records_release(Records r) noexcept:
+    """Their counts go with them."""
+    r.count = 0
