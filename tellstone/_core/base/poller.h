@@ -1,5 +1,5 @@
-/* Readiness of many descriptors: epoll on Linux, kqueue on macOS and BSD. Level-triggered: what is not read is reported again.
- * On kqueue a descriptor may be reported twice in one wait, once to read and once to write. */
+/* Readiness of many descriptors: epoll on Linux, kqueue on macOS and BSD. Level-triggered: what is not read is reported
+ * again. On kqueue a descriptor may be reported twice in one wait, once to read and once to write. */
 #ifndef TELLSTONE_POLLER_H
 #define TELLSTONE_POLLER_H
 #include <errno.h>
@@ -38,7 +38,7 @@ static inline int ts_poller_wait(int poller, ts_event *events, int room, int tim
 static inline void *ts_event_owner(const ts_event *e) { return e->data.ptr; }
 static inline uint32_t ts_event_what(const ts_event *e) { return e->events; }
 
-#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__)
 #include <sys/types.h>
 #include <sys/event.h>
 #include <sys/time.h>
@@ -67,7 +67,9 @@ static inline int ts_poller_wait(int poller, ts_event *events, int room, int tim
   return n < 0 && errno == EINTR ? 0 : n;
 }
 static inline void *ts_event_owner(const ts_event *e) { return (void *)e->udata; }
-static inline uint32_t ts_event_what(const ts_event *e) { return e->filter == EVFILT_READ ? TS_POLL_READ : TS_POLL_WRITE; }
+static inline uint32_t ts_event_what(const ts_event *e) {
+  return e->filter == EVFILT_READ ? TS_POLL_READ : TS_POLL_WRITE;
+}
 
 #else
 #error "the reactor needs epoll or kqueue"

@@ -1,7 +1,7 @@
 """Readiness of many descriptors: epoll or kqueue (`poller.h`).
 
-Level-triggered. `owner` comes back with each event and belongs to the caller. poller_remove comes before close: a forked child may
-hold a duplicate of the descriptor, and epoll would go on reporting it.
+Level-triggered. `owner` comes back with each event and belongs to the caller. poller_remove comes before close: a
+forked child may hold a duplicate of the descriptor, and epoll would go on reporting it.
 """
 from libc.stdint cimport uint32_t
 

@@ -4,11 +4,11 @@
     queue_push(q, &item.node, bounded)          wake_clear(&q.wake)
                                                 node = queue_take(q)        a chain, oldest first
 
-Items are the sender's memory until they are taken. The descriptor is signalled only when the queue was empty. A list and not an
-array: of the items some must never be lost (answers, reports), and their number is bounded by what they belong to; only `bounded`
-pushes are refused when `limit` items wait. A ring would make the others wait, or lose them.
-ORDER: the receiver clears before it takes. An item pushed in between is either taken now or signals again; at worst a wake-up
-finds nothing.
+Items are the sender's memory until they are taken. The descriptor is signalled only when the queue was empty. A list
+and not an array: of the items some must never be lost (answers, reports), and their number is bounded by what they
+belong to; only `bounded` pushes are refused when `limit` items wait. A ring would make the others wait, or lose them.
+ORDER: the receiver clears before it takes. An item pushed in between is either taken now or signals again; at worst a
+wake-up finds nothing.
 LOCK: `lock` guards everything but `wake`; it is a leaf.
 """
 from libc.stdint cimport uint32_t

@@ -27,7 +27,9 @@ static inline ptrdiff_t ts_sock_result(ssize_t n) {
 /* SIGPIPE: threads of ours block all signals, and the interpreter ignores it. */
 static inline ptrdiff_t ts_sock_read(int fd, void *p, size_t n) { return ts_sock_result(read(fd, p, n)); }
 static inline ptrdiff_t ts_sock_write(int fd, const void *p, size_t n) { return ts_sock_result(write(fd, p, n)); }
-static inline ptrdiff_t ts_sock_writev(int fd, const struct iovec *v, int n) { return ts_sock_result(writev(fd, v, n)); }
+static inline ptrdiff_t ts_sock_writev(int fd, const struct iovec *v, int n) {
+  return ts_sock_result(writev(fd, v, n));
+}
 
 static inline int ts_sock_accept(int listener) {
 #if defined(__APPLE__)

@@ -1,6 +1,6 @@
 """Non-blocking sockets (`socket.h`).
 
-Reads and writes answer the number of bytes, SOCK_AGAIN or SOCK_BROKEN; a read answers 0 when the peer has ended its side.
+Reads and writes answer the number of bytes, SOCK_AGAIN or SOCK_BROKEN; a read answers 0 when the peer has ended.
 """
 cdef extern from "socket.h" nogil:
     const int SOCK_AGAIN "TS_SOCK_AGAIN"

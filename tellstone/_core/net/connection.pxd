@@ -1,25 +1,28 @@
 """Connections: a socket and a session each, and the turns they take on their reactor's thread.
 
-A turn: input is read into a buffer that all connections of a reactor share, the session answers from it into an output buffer that
-they lend from one another, and one write sends that. A connection owns a buffer only while it has to: input while a request is
-unfinished, output while the peer does not read. So an idle connection is a Connection and nothing else.
+A turn: input is read into a buffer that all connections of a reactor share, the session answers from it into an output
+buffer that they lend from one another, and one write sends that. A connection owns a buffer only while it has to: input
+while a request is unfinished, output while the peer does not read. So an idle connection is a Connection and nothing
+else.
 
-        +--------------------- answer ------------------- PARKED   a control command waits for Python; input stays in the kernel
-        v                                                    ^
-      OPEN <--- worked off --- QUEUED <-- more than a turn --+--- OPEN
-        |                        |
-        +---- close asked for ---+---> ENDING   output is being sent, nothing is read
-                                         |
-                                         v
-                                      LINGER    our side is shut down; what still comes in is thrown away, or it would reset the
-                                         |      connection and with it replies that the peer has not read yet
-                                         v
-      FREE <------ broken, killed, over a limit: from anywhere
+            +--> QUEUED --+
+    OPEN ---|             |--> OPEN          OPEN, QUEUED, PARKED --> ENDING --> LINGER --> FREE
+            +--> PARKED --+                  all of them --> FREE: broken, killed, timed out, over a limit
 
-ORDER: replies leave in the order of requests: a connection that is PARKED or QUEUED reads nothing, and writes go through one
-buffer.
-LOCK: everything belongs to the reactor's thread, except what is marked atomic (changed by several threads) or relaxed (written by
-the reactor's thread, read by others).
+    OPEN    reads requests and answers them
+    QUEUED  has more requests than one turn takes, and waits for the next turn
+    PARKED  waits for Python to answer a control command; more input stays in the kernel
+    ENDING  sends what is left and reads nothing: QUIT, a protocol error, the peer has ended its side, a stop
+    LINGER  has sent everything and shut down its side; what still comes in is thrown away, or it would reset the
+            connection, and with it replies that the peer has not read yet
+
+Replies of a tick leave together, at its end or when DEFERRED_BYTES have come together: the first of these writes may
+have to wake a client that sleeps, which costs more than all the rest of it, and the others then find it awake.
+
+ORDER: replies leave in the order of requests: a connection that is PARKED or QUEUED reads nothing, and writes go
+through one buffer.
+LOCK: everything belongs to the reactor's thread, except what is marked atomic (changed by several threads) or relaxed
+(written by the reactor's thread, read by others).
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -46,7 +49,10 @@ cdef enum Doom:                         # how a connection that is to end goes a
 cdef enum:
     INPUT_SIZE = 65536                  # of the shared input buffer: a pipeline of a hundred requests with their values
     OUTPUT_SIZE = 65536                 # of a fresh output buffer
-    OUTPUT_RECYCLED = 1048576           # a larger one is given back instead
+    OUTPUT_RECYCLED = 4194304           # more than the replies of one turn; a larger one is given back instead
+    OUTPUT_SPARE = 262144               # and of buffers beyond the first one those larger than this
+    DEFERRED_MAX = 64                   # connections whose replies are sent together
+    DEFERRED_BYTES = 131072             # of their replies: no more than stays in the core's cache until it is sent
     CHUNK = 64                          # connections that are allocated together
     SWEEP_MS = 100                      # between two looks at a tenth of the connections
     LINGER_MS = 1000
@@ -59,7 +65,7 @@ cdef struct Connection:                 # what a turn touches first stands in th
     uint8_t mode
     uint8_t doomed                      # Doom
     uint8_t gone                        # bool: the peer has ended its side, or sent nothing more: no need to linger
-    uint8_t unused
+    uint8_t deferred                    # bool: is in Connections.deferred
     uint32_t interest                   # what the poller watches
     uint32_t slot
     Held held
@@ -95,8 +101,12 @@ cdef struct Connections:                # of one reactor
     int64_t now_ms                      # Unix time, of the keyspace's clock; read once a tick
     int64_t mono_ms                     # monotonic; read when SWEEP_MS have passed
     char* input                         # INPUT_SIZE bytes
-    char* spare                         # an output buffer to lend, NULL: lent out
-    size_t spare_cap
+    char* spares[DEFERRED_MAX]          # output buffers to lend, the last one first
+    size_t spare_caps[DEFERRED_MAX]
+    uint32_t spare_count
+    Connection* deferred[DEFERRED_MAX]  # those with replies of this tick that have not been sent; NULL: ended meanwhile
+    uint32_t deferred_count
+    size_t deferred_bytes
     Connection* queue_head              # connections that are QUEUED, in the order of their turns
     Connection* queue_tail
     uint32_t queue_count
@@ -107,7 +117,7 @@ cdef struct Connections:                # of one reactor
     uint32_t lingering                  # of these
     uint32_t blocked                    # of these, with output that the kernel would not take
     uint32_t sweep_at                   # slot where the sweep goes on
-    uint32_t load                       # atomic: clients here and on their way here; the acceptor adds, the reactor subtracts
+    uint32_t load                       # atomic: clients here and on their way; the acceptor adds, we subtract
     uint64_t used_bytes                 # what `accounted` of all adds up to; relaxed
     Traffic traffic
     Mailbox* mailbox                    # one count
@@ -120,6 +130,8 @@ cdef void connections_free(Connections* cs) noexcept nogil      # closes every c
 # Take a socket in: it is this reactor's from here on, and counted in `load` already. NULL: it could not be kept.
 cdef Connection* connections_adopt(Connections* cs, const SocketMessage* m) noexcept nogil
 cdef void connections_answer(Connections* cs, const AnswerMessage* m) noexcept nogil
+# Send what the turns of this tick have written.
+cdef void connections_flush(Connections* cs) noexcept nogil
 # One turn for each connection that is queued now.
 cdef void connections_turns(Connections* cs) noexcept nogil
 # Timeouts and limits of a tenth of the connections.
@@ -129,8 +141,8 @@ cdef bint connections_want_sweeps(const Connections* cs) noexcept nogil
 cdef inline Connection* connection_at(const Connections* cs, uint32_t slot) noexcept nogil:
     return &cs.chunks[slot // CHUNK][slot % CHUNK]
 
-# The poller has something for c. ORDER: only between a wait and whatever takes sockets in: the events of one wait may name a connection
-# that an earlier one of them has ended, and its slot must not have a new tenant by then.
+# The poller has something for c. ORDER: only between a wait and whatever takes sockets in: the events of one wait may
+# name a connection that an earlier one of them has ended, and its slot must not have a new tenant by then.
 cdef void connection_ready(Connections* cs, Connection* c, uint32_t what) noexcept nogil
 cdef void connection_close(Connections* cs, Connection* c) noexcept nogil       # at once, with output unsent
 # End when the requests that have come in are answered, also those that are still in the socket's buffer.

@@ -20,8 +20,8 @@ from tellstone._core.net.held cimport (
 from tellstone._core.net.mailbox cimport AnswerMessage, SocketMessage
 from tellstone._core.net.output cimport Sent, output_compact, output_unsent, output_write
 from tellstone._core.session.session cimport (
-    FEED_CLOSE, FEED_NEED_DATA, FEED_PARKED, FEED_YIELD, ParkedCall, Patch, Session, session_connected, session_feed, session_free,
-    session_init, session_resume,
+    FEED_CLOSE, FEED_NEED_DATA, FEED_PARKED, FEED_YIELD, ParkedCall, Patch, Session, session_connected, session_feed,
+    session_free, session_init, session_resume,
 )
 from tellstone._core.store.keyspace cimport keyspace_add_used
 
@@ -111,6 +111,7 @@ cdef Connection* take_slot(Connections* cs) noexcept nogil:
     c.mode = CONN_OPEN
     c.doomed = SPARED
     c.gone = False
+    c.deferred = False
     c.interest = 0
     c.soft_since = 0
     c.next = NULL
@@ -175,6 +176,8 @@ cdef void leave_load(Connections* cs) noexcept nogil:
 cdef void connection_close(Connections* cs, Connection* c) noexcept nogil:
     if c.mode == CONN_QUEUED:
         dequeue(cs, c)
+    if c.deferred:
+        forget_deferred(cs, c)
     if c.mode == CONN_LINGER:
         cs.lingering -= 1
     else:
@@ -198,8 +201,8 @@ cdef void begin_ending(Connections* cs, Connection* c) noexcept nogil:
 
 
 cdef void connection_end(Connections* cs, Connection* c) noexcept nogil:
-    """All has been sent. A close with unread input, now or on its way, would answer it with a reset, and that may overtake replies
-    in the peer's kernel: shut our side down first and wait a little for the peer to end its own."""
+    """All has been sent. A close with unread input, now or on its way, would answer it with a reset, and that may
+    overtake replies in the peer's kernel: shut our side down first and wait a little for the peer to end its own."""
     if c.gone:
         connection_close(cs, c)
         return
@@ -221,25 +224,27 @@ cdef void drain(Connections* cs, Connection* c) noexcept nogil:
 
 
 cdef inline void lend_output(Connections* cs, Connection* c) noexcept nogil:
-    """Before the session writes. Without a spare buffer, and without memory for one, the session finds out by itself."""
+    """Before the session writes. Where there is neither a spare buffer nor memory for one, the session finds out."""
     cdef OutBuf* out = &c.session.out
     if out.data != NULL:
         output_compact(out, &c.sent)
         return
-    if cs.spare == NULL:
-        cs.spare = <char*>malloc(OUTPUT_SIZE)
-        cs.spare_cap = OUTPUT_SIZE if cs.spare != NULL else 0
-    out.data = cs.spare
-    out.cap = cs.spare_cap
-    cs.spare = NULL
+    if cs.spare_count:
+        cs.spare_count -= 1
+        out.data = cs.spares[cs.spare_count]
+        out.cap = cs.spare_caps[cs.spare_count]
+        return
+    out.data = <char*>malloc(OUTPUT_SIZE)
+    out.cap = OUTPUT_SIZE if out.data != NULL else 0
 
 
 cdef inline void return_output(Connections* cs, Connection* c) noexcept nogil:
     """All is sent: the buffer goes to the next one who writes."""
     cdef OutBuf* out = &c.session.out
-    if cs.spare == NULL and OUTPUT_SIZE <= out.cap <= OUTPUT_RECYCLED:
-        cs.spare = out.data
-        cs.spare_cap = out.cap
+    if cs.spare_count < DEFERRED_MAX and OUTPUT_SIZE <= out.cap <= <size_t>(OUTPUT_SPARE if cs.spare_count else OUTPUT_RECYCLED):
+        cs.spares[cs.spare_count] = out.data
+        cs.spare_caps[cs.spare_count] = out.cap
+        cs.spare_count += 1
     else:
         free(out.data)
     out.data = NULL
@@ -268,8 +273,8 @@ cdef bint over_output_limit(Connections* cs, Connection* c, uint64_t unsent) noe
 
 
 cdef void connection_wait(Connections* cs, Connection* c) noexcept nogil:
-    """Output is left: the poller says when to go on. Input is still read and answered, up to the limit: many clients send a
-    whole pipeline before they read its first reply, and both sides would wait for ever."""
+    """Output is left: the poller says when to go on. Input is still read and answered, up to the limit: many clients
+    send a whole pipeline before they read its first reply, and both sides would wait for ever."""
     cdef size_t unsent = output_unsent(&c.session.out, &c.sent)
     peak_note(&cs.traffic.held_output, unsent, cs.mono_ms)
     if c.session.out.failed:
@@ -308,6 +313,43 @@ cdef void connection_send(Connections* cs, Connection* c) noexcept nogil:
         connection_end(cs, c)
 
 
+cdef void connections_flush(Connections* cs) noexcept nogil:
+    cdef uint32_t i, n = cs.deferred_count
+    cdef Connection* c
+    cs.deferred_count = 0
+    cs.deferred_bytes = 0
+    for i in range(n):
+        c = cs.deferred[i]
+        if c != NULL:
+            c.deferred = False
+            connection_send(cs, c)
+
+
+cdef inline void connection_defer(Connections* cs, Connection* c) noexcept nogil:
+    """Send at the end of the tick, or at once where there is nothing to wait for."""
+    cdef size_t size
+    if c.deferred:
+        return
+    size = output_unsent(&c.session.out, &c.sent)
+    if size == 0 or c.mode == CONN_ENDING or c.session.out.failed:
+        connection_send(cs, c)
+        return
+    if cs.deferred_count == DEFERRED_MAX or cs.deferred_bytes >= DEFERRED_BYTES:
+        connections_flush(cs)
+    cs.deferred[cs.deferred_count] = c
+    cs.deferred_count += 1
+    cs.deferred_bytes += size
+    c.deferred = True
+
+
+cdef void forget_deferred(Connections* cs, Connection* c) noexcept nogil:
+    cdef uint32_t i
+    for i in range(cs.deferred_count):
+        if cs.deferred[i] == c:
+            cs.deferred[i] = NULL
+    c.deferred = False
+
+
 # Input ----------------------------------------------------------------------------------------------------------
 
 
@@ -329,8 +371,8 @@ cdef bint hold_rest(Connections* cs, Connection* c, const char* rest, size_t len
 
 
 cdef void park(Connections* cs, Connection* c) noexcept nogil:
-    """Python answers this one. When too many wait for that already, the answer is BUSY, and the connection goes on in a turn to
-    come: not in this one, or a pipeline of such calls would recurse."""
+    """Python answers this one. When too many wait for that already, the answer is BUSY, and the connection goes on in a
+    turn to come: not in this one, or a pipeline of such calls would recurse."""
     cdef Patch patch
     cdef ParkedCall* call = c.session.parked
     c.session.parked = NULL
@@ -368,13 +410,13 @@ cdef inline void connection_turn(Connections* cs, Connection* c, const char* dat
     if c.interest & POLL_WRITE:
         connection_wait(cs, c)
     else:
-        connection_send(cs, c)
+        connection_defer(cs, c)
     if c.held.cap | c.session.out.cap | <uint64_t>c.accounted:
         connection_account(cs, c)
 
 
 cdef void no_input(Connections* cs, Connection* c, ssize_t n) noexcept nogil:
-    """A read that brought nothing. A peer that has ended its side still gets what it asked for: the replies that are left."""
+    """A read that brought nothing. A peer that has ended its side still gets the replies that are left."""
     if n == SOCK_AGAIN and not c.doomed:
         return
     if n == SOCK_BROKEN or output_unsent(&c.session.out, &c.sent) == 0:
@@ -440,7 +482,7 @@ cdef void ready_otherwise(Connections* cs, Connection* c, uint32_t what) noexcep
     if c.mode == CONN_OPEN:
         connection_read(cs, c)
     elif c.mode == CONN_PARKED:
-        set_interest(cs, c, c.interest & ~POLL_READ)    # its input waits in the kernel and would be reported without end
+        set_interest(cs, c, c.interest & ~POLL_READ)    # or what waits in the kernel would be reported without end
     # QUEUED: reported again and again too, but then the reactor does not sleep anyway
 
 
@@ -478,11 +520,12 @@ cdef void connections_free(Connections* cs) noexcept nogil:
         free(cs.chunks[i])
     free(cs.chunks)
     free(cs.input)
-    free(cs.spare)
+    while cs.spare_count:
+        cs.spare_count -= 1
+        free(cs.spares[cs.spare_count])
     cs.chunks = NULL
     cs.chunk_count = 0
     cs.input = NULL
-    cs.spare = NULL
     cs.free_slots = NULL
     if cs.poller >= 0:
         sock_close(cs.poller)

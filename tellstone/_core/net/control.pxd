@@ -4,8 +4,8 @@
     control_send_call(...)    --queue-->    for item in bridge.drain(): ...
     mailbox  <--AnswerMessage--             call.answer(reply)
 
-A reactor never waits here. When `capacity` calls wait already, control_send_call refuses and the reactor answers BUSY itself. Reports
-are never refused: somebody in Python has asked for them and counts them.
+A reactor never waits here. When `capacity` calls wait already, control_send_call refuses and the reactor answers BUSY
+itself. Reports are never refused: somebody in Python has asked for them and counts them.
 LIFETIME: a ControlCall that dies without an answer answers with an error, so no connection waits for ever.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -32,9 +32,13 @@ cdef struct ControlItem:                # malloc'ed by the sender, owned by whoe
     size_t len
 
 # Takes the parked call. False: the queue is full, or memory is out; the parked call has been freed.
-cdef bint control_send_call(Queue* q, Mailbox* mailbox, uint32_t slot, uint32_t generation, ParkedCall* parked) noexcept nogil
+cdef bint control_send_call(
+    Queue* q, Mailbox* mailbox, uint32_t slot, uint32_t generation, ParkedCall* parked,
+) noexcept nogil
 # Takes `lines`. Without memory the report is lost, and its asker has to time out.
-cdef void control_send_report(Queue* q, uint64_t token, uint32_t reactor, int64_t count, char* lines, size_t len) noexcept nogil
+cdef void control_send_report(
+    Queue* q, uint64_t token, uint32_t reactor, int64_t count, char* lines, size_t len,
+) noexcept nogil
 
 cdef class ControlBridge:
     cdef Queue queue
@@ -49,6 +53,9 @@ cdef class ControlCall:
     cdef readonly unsigned long long client_id
     cdef readonly int db
     cdef readonly int proto
+    cdef readonly bytes addr
+    cdef readonly bytes laddr
+    cdef readonly bytes client_name
 
 cdef class Report:
     cdef readonly unsigned long long token

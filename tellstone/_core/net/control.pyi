@@ -7,6 +7,9 @@ class ControlCall:
     client_id: int
     db: int
     proto: int
+    addr: bytes
+    laddr: bytes
+    client_name: bytes
     def answer(
         self, reply: bytes, *, proto: int = -1, db: int = -1, authenticated: int = -1, close: bool = False
     ) -> None: ...
@@ -20,6 +23,6 @@ class Report:
 
 @final
 class ControlBridge:
-    def __init__(self, capacity: int = 1024) -> None: ...
+    def __new__(cls, capacity: int = 1024) -> ControlBridge: ...
     def fileno(self) -> int: ...
     def drain(self) -> list[ControlCall | Report]: ...

@@ -17,7 +17,9 @@ check_layout(__name__)
 cdef const char* UNANSWERED = b"-ERR internal error: the command was not answered\r\n"
 
 
-cdef bint send_answer(Mailbox* mailbox, uint32_t slot, uint32_t generation, const char* reply, size_t len, const Patch* patch) noexcept nogil:
+cdef bint send_answer(
+    Mailbox* mailbox, uint32_t slot, uint32_t generation, const char* reply, size_t len, const Patch* patch,
+) noexcept nogil:
     """False without memory."""
     cdef AnswerMessage* message = answer_message(slot, generation, reply, len, patch)
     if message == NULL:
@@ -46,7 +48,9 @@ cdef void item_free(ControlItem* item) noexcept nogil:
 # For reactors ---------------------------------------------------------------------------------------------------
 
 
-cdef bint control_send_call(Queue* q, Mailbox* mailbox, uint32_t slot, uint32_t generation, ParkedCall* parked) noexcept nogil:
+cdef bint control_send_call(
+    Queue* q, Mailbox* mailbox, uint32_t slot, uint32_t generation, ParkedCall* parked,
+) noexcept nogil:
     cdef ControlItem* item = <ControlItem*>calloc(1, sizeof(ControlItem))
     if item == NULL:
         parked_free(parked)
@@ -65,7 +69,9 @@ cdef bint control_send_call(Queue* q, Mailbox* mailbox, uint32_t slot, uint32_t 
     return False
 
 
-cdef void control_send_report(Queue* q, uint64_t token, uint32_t reactor, int64_t count, char* lines, size_t len) noexcept nogil:
+cdef void control_send_report(
+    Queue* q, uint64_t token, uint32_t reactor, int64_t count, char* lines, size_t len,
+) noexcept nogil:
     cdef ControlItem* item = <ControlItem*>calloc(1, sizeof(ControlItem))
     if item == NULL:
         free(lines)
@@ -86,14 +92,15 @@ cdef void control_send_report(Queue* q, uint64_t token, uint32_t reactor, int64_
 cdef class ControlCall:
     """A control command that a connection waits for.
 
-    name: its full name in lower case, "config|get". args: what was sent, args[0] being the command's name. client_id, db, proto: of
-    the connection, at the time of the call.
+    name: its full name in lower case, "config|get". args: what was sent, args[0] being the command's name. client_id,
+    db, proto, addr, laddr, client_name: of the connection, at the time of the call.
     """
 
     def answer(self, bytes reply not None, *, int proto=-1, int db=-1, int authenticated=-1, bint close=False):
-        """Send a whole reply, encoded for the connection's protocol, and let the connection go on; once, from any thread.
+        """Send a whole reply, encoded for the connection's protocol; once, from any thread. The connection goes on.
 
-        proto, db, authenticated: what the command changes of the connection; -1 leaves it. close: close it after the reply.
+        proto, db, authenticated: what the command changes of the connection; -1 leaves it. close: close it after the
+        reply.
         """
         cdef Patch patch
         if swap_u32(&self.answered, 1):
@@ -117,8 +124,8 @@ cdef class ControlCall:
 cdef class Report:
     """What one reactor says to a question of ReactorGroup.ask_clients.
 
-    token: of the question. reactor: which one answers. lines: the CLIENT LIST lines of its clients, or None. count: how many clients
-    it has listed, or closed.
+    token: of the question. reactor: which one answers. lines: the CLIENT LIST lines of its clients, or None. count: how
+    many clients it has listed, or closed.
     """
 
 
@@ -134,6 +141,9 @@ cdef ControlCall call_of(ControlItem* item):
     call.client_id = item.parked.client_id
     call.db = item.parked.db
     call.proto = item.parked.proto
+    call.addr = item.parked.addr.ptr[:item.parked.addr.len]
+    call.laddr = item.parked.laddr.ptr[:item.parked.laddr.len]
+    call.client_name = item.parked.name.ptr[:item.parked.name.len]
     return call
 
 
@@ -155,7 +165,7 @@ cdef void items_free(Node* node) noexcept nogil:
 
 
 cdef class ControlBridge:
-    """The queue between reactors and Python. capacity: how many control commands may wait before further ones are told BUSY."""
+    """The queue between reactors and Python. capacity: how many control commands may wait; further ones hear BUSY."""
 
     def __cinit__(self, uint32_t capacity=1024):
         if queue_init(&self.queue, capacity) != 0:

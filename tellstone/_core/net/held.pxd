@@ -1,4 +1,4 @@
-"""Input that a connection keeps between two turns: the start of an unfinished request, or requests whose turn comes later.
+"""Input that a connection keeps between turns: the start of an unfinished request, or requests whose turn comes later.
 
 Most connections never have any, and those that do give the memory back as soon as it is worked off.
 LOCK: of the reactor's thread, as everything of a connection.
@@ -70,8 +70,9 @@ cdef inline void held_keep(Held* h, size_t at) noexcept nogil:
         held_resize(h, h.len)           # if that fails it stays as it was
 
 cdef inline bint held_make_room(Held* h, size_t hint) noexcept nogil:
-    """Room to read more of a request of at least `hint` bytes. Grows with what has really arrived, so that a client which only
-    announces a big value costs nothing; and not past the hint, so that a value is not followed by as much empty room."""
+    """Room to read more of a request of at least `hint` bytes. Grows with what has really arrived, so that a client
+    which only announces a big value costs nothing; and not past the hint, so that a value is not followed by as much
+    empty room."""
     cdef size_t want
     held_compact(h)
     want = h.len * 2 if h.len >= HELD_READ_MIN else h.len + HELD_READ_MIN

@@ -1,7 +1,7 @@
 """Accepting: one reactor watches all listening sockets and hands each new connection to the reactor with the fewest.
 
-One acceptor and not one listener a thread (SO_REUSEPORT): the kernel would deal connections out by hash, and a few long-lived ones
-easily end up on one thread.
+One acceptor and not one listener a thread (SO_REUSEPORT): the kernel would deal connections out by hash, and a few
+long-lived ones easily end up on one thread.
 LOCK: of the accepting reactor's thread; `accepted` and `rejected` are relaxed.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -10,7 +10,7 @@ from tellstone._core.net.connection cimport Connections
 
 cdef enum:
     LISTENERS_MAX = 64
-    ACCEPTS_MAX = 256                   # of one readiness event, so that a storm of connections holds nobody up for long
+    ACCEPTS_MAX = 256                   # of one event, so that a storm of connections holds nobody up for long
     ACCEPT_PAUSE_MS = 100               # without descriptors: a listener would be reported ready without end
 
 cdef struct Listener:
@@ -34,6 +34,6 @@ cdef bint acceptor_add(Acceptor* a, int fd, const char* path) noexcept nogil
 cdef bint acceptor_watch(Acceptor* a) noexcept nogil            # False: a listener cannot be watched
 cdef void acceptor_ready(Acceptor* a, uint32_t listener) noexcept nogil
 cdef void acceptor_resume(Acceptor* a) noexcept nogil           # every now and then: ends a pause that is over
-cdef void acceptor_close(Acceptor* a) noexcept nogil            # closes the listeners; their paths stay, connections show them
+cdef void acceptor_close(Acceptor* a) noexcept nogil            # the listeners; their paths stay, for CLIENT LIST
 cdef void acceptor_free(Acceptor* a) noexcept nogil
 cdef uint64_t acceptor_clients(Acceptor* a) noexcept nogil      # connected now

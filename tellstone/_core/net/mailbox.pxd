@@ -1,9 +1,9 @@
 """What other threads tell a reactor: new sockets, answers to parked calls, questions about its clients.
 
-A mailbox is counted: its reactor holds one count, every call on its way through Python another, so an answer that comes after the
-reactor has ended finds a closed mailbox and is dropped.
-A message is one malloc'ed piece that begins with a Message; the kinds differ in what follows. A further kind needs its struct here
-and its arm in net.reactor.
+A mailbox is counted: its reactor holds one count, every call on its way through Python another, so an answer that comes
+after the reactor has ended finds a closed mailbox and is dropped.
+A message is one malloc'ed piece that begins with a Message; the kinds differ in what follows. A further kind needs its
+struct here and its arm in net.reactor.
 """
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -67,4 +67,6 @@ cdef Message* message_next(const Message* m) noexcept nogil
 cdef void message_free(Message* m) noexcept nogil               # closes a socket that nobody has taken
 # Without memory NULL.
 cdef SocketMessage* socket_message(int fd, uint64_t client_id, const char* path) noexcept nogil
-cdef AnswerMessage* answer_message(uint32_t slot, uint32_t generation, const char* reply, size_t len, const Patch* patch) noexcept nogil
+cdef AnswerMessage* answer_message(
+    uint32_t slot, uint32_t generation, const char* reply, size_t len, const Patch* patch,
+) noexcept nogil

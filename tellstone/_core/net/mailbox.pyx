@@ -82,7 +82,9 @@ cdef SocketMessage* socket_message(int fd, uint64_t client_id, const char* path)
     return m
 
 
-cdef AnswerMessage* answer_message(uint32_t slot, uint32_t generation, const char* reply, size_t len, const Patch* patch) noexcept nogil:
+cdef AnswerMessage* answer_message(
+    uint32_t slot, uint32_t generation, const char* reply, size_t len, const Patch* patch,
+) noexcept nogil:
     cdef AnswerMessage* m = <AnswerMessage*>malloc(sizeof(AnswerMessage) + len)
     if m != NULL:
         m.head.kind = MAIL_ANSWER

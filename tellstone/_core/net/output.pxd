@@ -21,7 +21,7 @@ cdef inline size_t output_unsent(const OutBuf* out, const Sent* sent) noexcept n
     return out.len - sent.data + out.ref_bytes - sent.block
 
 cdef inline void output_compact(OutBuf* out, Sent* sent) noexcept nogil:
-    """Before more is written behind unsent output: each byte is moved at most once for every byte that has been sent."""
+    """Before more is written behind unsent output: a byte is moved at most once for every byte that has been sent."""
     cdef uint32_t i
     if sent.data < OUTPUT_COMPACT or sent.data < out.len >> 1:
         return

@@ -10,11 +10,11 @@ A tick of a reactor:
     listeners              the first reactor only
     every SWEEP_MS         timeouts and limits
 
-ORDER: sockets are taken in after the events (see connection_ready). Queued connections come after those that are ready, so a long
-pipeline waits for everybody else once a turn.
+ORDER: sockets are taken in after the events (see connection_ready). Queued connections come after those that are ready,
+so a long pipeline waits for everybody else once a turn.
 
-A group goes RUNNING -> STOPPING -> KILLED, or straight to KILLED; a reactor that finds STOPPING closes the listeners, answers what
-has come in, and ends when its last connection has, or at `stop_at`.
+A group goes RUNNING -> STOPPING -> KILLED, or straight to KILLED; a reactor that finds STOPPING closes the listeners,
+answers what has come in, and ends when its last connection has, or at `stop_at`.
 LOCK: a Reactor belongs to its thread, from start to join. `Group.state`, `stop_at` and the settings are atomic.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -25,6 +25,7 @@ from tellstone._core.net.connection cimport Connections
 from tellstone._core.net.control cimport ControlBridge
 from tellstone._core.net.listener cimport Acceptor
 from tellstone._core.net.settings cimport Settings
+from tellstone._core.session.records cimport Records
 from tellstone._core.store.keyspace cimport Store
 
 cdef enum:
@@ -63,6 +64,6 @@ cdef class ReactorGroup:
     cdef Group* group
     cdef Store store                    # keep what the threads use alive
     cdef ControlBridge bridge
-    cdef uint32_t threads
-    cdef bint started
-    cdef bint joined
+    cdef readonly Records records
+    cdef uint32_t started               # bool, atomic
+    cdef uint32_t joined                # bool, atomic

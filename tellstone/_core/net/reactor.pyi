@@ -2,12 +2,13 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from tellstone._core.net.control import ControlBridge
+from tellstone._core.session.records import Records
 from tellstone._core.store.keyspace import Store
 
 @final
 class ReactorGroup:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         store: Store,
         bridge: ControlBridge,
         threads: int,
@@ -17,7 +18,7 @@ class ReactorGroup:
         tcp_keepalive_s: int = 300,
         output_limit: tuple[int, int, float] = (0, 0, 0),
         max_request: int = 536870912,
-    ) -> None: ...
+    ) -> ReactorGroup: ...
     def listen(self, fd: int, is_unix: bool, laddr: str) -> None: ...
     def start(self) -> None: ...
     def configure(
@@ -32,6 +33,7 @@ class ReactorGroup:
     def stop(self, grace_ms: int) -> None: ...
     def kill(self) -> None: ...
     def join(self, timeout_s: float | None = None) -> bool: ...
+    records: Records
     @property
     def running(self) -> bool: ...
     def stats(self) -> dict[str, Any]: ...
@@ -44,7 +46,7 @@ class ReactorGroup:
         addr: bytes | None = None,
         laddr: bytes | None = None,
         user: bytes | None = None,
-        type: str | None = None,
+        type: str | None = None,  # noqa: A002
         caller: int = 0,
         skip_caller: bool = False,
     ) -> int: ...

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from tellstone._core.base.atomics cimport add_u32, load_u32, relaxed_u64, store_u32, store_u64
+from tellstone._core.base.atomics cimport add_u32, load_u32, relaxed_u64, store_u32, store_u64, swap_u32
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.platform cimport mono_us, sleep_us, thread_create, thread_join
 from tellstone._core.base.poller cimport POLL_READ, event_owner, event_what, poller_add, poller_wait
@@ -13,16 +13,18 @@ from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.wake cimport wake_signal
 from tellstone._core.net.clients cimport clients_answer, clients_answer_none, query_message
 from tellstone._core.net.connection cimport (
-    CHUNK, CONN_FREE, SWEEP_MS, Connection, Traffic, connection_at, connection_finish, connection_ready, connections_adopt,
-    connections_answer, connections_free, connections_init, connections_sweep, connections_turns, connections_want_sweeps, peak_value,
+    CHUNK, CONN_FREE, SWEEP_MS, Connection, Traffic, connection_at, connection_finish, connection_ready,
+    connections_adopt, connections_answer, connections_flush, connections_free, connections_init, connections_sweep, connections_turns,
+    connections_want_sweeps, peak_value,
 )
 from tellstone._core.net.listener cimport (
     acceptor_add, acceptor_close, acceptor_free, acceptor_ready, acceptor_resume, acceptor_watch,
 )
 from tellstone._core.net.mailbox cimport (
-    MAIL_ANSWER, MAIL_QUERY, MAIL_SOCKET, QUERY_KILL, QUERY_LIST, AnswerMessage, Mailbox, Message, QueryMessage, SocketMessage,
+    MAIL_ANSWER, MAIL_QUERY, MAIL_SOCKET, QUERY_KILL, QUERY_LIST, AnswerMessage, Message, QueryMessage, SocketMessage,
     mailbox_close, mailbox_new, mailbox_send, mailbox_take, mailbox_unref, mailbox_wake, message_free, message_next,
 )
+from tellstone._core.session.records cimport Records, records_release, records_watch
 from tellstone._core.session.session cimport worker_free, worker_init
 from tellstone._core.store.keyspace cimport keyspace_now
 
@@ -44,8 +46,8 @@ cdef int patience(Reactor* r) noexcept nogil:
 
 
 cdef inline void read_clock(Reactor* r) noexcept nogil:
-    """The keyspace's clock each tick. The monotonic one, for deadlines, only when SWEEP_MS have passed on the first, or when that
-    one stands still or steps back."""
+    """The keyspace's clock each tick. The monotonic one, for deadlines, only when SWEEP_MS have passed on the first, or
+    when that one stands still or steps back."""
     cdef Connections* cs = &r.connections
     cs.now_ms = keyspace_now(cs.worker.ks)
     if <uint64_t>(cs.now_ms - r.checked_ms - 1) < SWEEP_MS - 1:
@@ -86,10 +88,8 @@ cdef void take_message(Reactor* r, Message* m) noexcept nogil:
 
 
 cdef void take_mail(Reactor* r) noexcept nogil:
-    """Also after a change of settings, for the one that is not looked up where it is used."""
     cdef Message* m = mailbox_take(r.connections.mailbox)
     cdef Message* next
-    r.connections.worker.limits.max_bulk = <int64_t>relaxed_u64(&r.connections.settings.max_request)
     while m != NULL:
         next = message_next(m)
         take_message(r, m)
@@ -116,6 +116,7 @@ cdef void begin_stop(Reactor* r) noexcept nogil:
         c = connection_at(cs, slot)
         if c.mode != CONN_FREE:
             connection_finish(cs, c)
+    connections_flush(cs)
 
 
 cdef void sweep(Reactor* r) noexcept nogil:
@@ -129,12 +130,14 @@ cdef void sweep(Reactor* r) noexcept nogil:
 cdef inline void tick(Reactor* r) noexcept nogil:
     cdef int count = poller_wait(r.connections.poller, r.events, EVENTS, patience(r))
     read_clock(r)
+    r.connections.worker.limits.max_bulk = <int64_t>relaxed_u64(&r.connections.settings.max_request)
     dispatch(r, count)
     if r.connections.queue_head != NULL:
         connections_turns(&r.connections)
     if r.mail:
         r.mail = False
         take_mail(r)
+    connections_flush(&r.connections)
     if r.ready_listeners:
         accept_new(r)
     if r.sweep_due:
@@ -197,7 +200,6 @@ cdef bint reactor_init(Reactor* r, Group* g, uint32_t index, Store store, Contro
     g.count += 1
     if not connections_init(cs):
         return False
-    cs.worker.limits.max_bulk = <int64_t>g.settings.max_request
     cs.now_ms = keyspace_now(store.ks)
     cs.mono_ms = mono_us() // 1000
     return poller_add(cs.poller, cs.mailbox.queue.wake.reader, POLL_READ, NULL) == 0
@@ -315,9 +317,10 @@ cdef void set_view(View* view, bytes text):
 cdef class ReactorGroup:
     """Threads that serve a store to sockets.
 
-    store: what they serve. bridge: where control commands go. threads: 1 to 128. The settings, all changeable by `configure`; 0 is no
-    limit, or off: max_clients; idle_timeout_s, after which a silent client is closed; tcp_keepalive_s; output_limit, as Redis's
-    client-output-buffer-limit: (hard bytes, soft bytes, soft seconds); max_request, bytes of one argument.
+    store: what they serve. bridge: where control commands go. threads: 1 to 128. The settings, all changeable by
+    `configure`; 0 is no limit, or off: max_clients; idle_timeout_s, after which a silent client is closed;
+    tcp_keepalive_s; output_limit, as Redis's client-output-buffer-limit: (hard bytes, soft bytes, soft seconds);
+    max_request, bytes of one argument. records: what the calls that they serve leave behind.
     """
 
     def __cinit__(self, Store store not None, ControlBridge bridge not None, unsigned int threads, *, max_clients=10000,
@@ -327,6 +330,7 @@ cdef class ReactorGroup:
             raise ValueError(f"threads: {threads} is not between 1 and {REACTORS_MAX}")
         self.store = store
         self.bridge = bridge
+        self.records = Records()
         self.group = <Group*>calloc(1, sizeof(Group))
         if self.group == NULL:
             raise MemoryError("no memory for the reactors")
@@ -338,6 +342,7 @@ cdef class ReactorGroup:
         for i in range(threads):
             if not reactor_init(&self.group.reactors[i], self.group, i, store, bridge):
                 raise OSError("no memory or descriptors for the reactors")
+            records_watch(self.records, &self.group.reactors[i].connections.worker.counters)
         self.group.acceptor.reactors = self.group.members
         self.group.acceptor.reactor_count = threads
 
@@ -348,10 +353,13 @@ cdef class ReactorGroup:
             if self.started and not self.joined:
                 group_kill(self.group)
                 group_join(self.group, self.group.count)
+        records_release(self.records)
+        with nogil:
             group_free(self.group)
 
-    def configure(self, *, max_clients=None, idle_timeout_s=None, tcp_keepalive_s=None, output_limit=None, max_request=None):
-        """Change settings; None leaves one as it is. Keepalive changes for connections to come, all else for every connection."""
+    def configure(self, *, max_clients=None, idle_timeout_s=None, tcp_keepalive_s=None, output_limit=None,
+                  max_request=None):
+        """Change settings; None leaves one as it is. Keepalive changes for connections to come, all else for all."""
         cdef Settings* s = &self.group.settings
         if max_clients is not None:
             store_u64(&s.max_clients, checked("max_clients", max_clients))
@@ -370,8 +378,8 @@ cdef class ReactorGroup:
             group_wake(self.group)      # who sleeps without end may have a deadline now
 
     def listen(self, int fd, bint is_unix, str laddr not None):
-        """Accept from a bound, listening, non-blocking socket; before `start`. The group owns and closes the descriptor. laddr: what it
-        is bound to; the path of a unix socket is what CLIENT LIST shows."""
+        """Accept from a bound, listening, non-blocking socket; before `start`. The group owns and closes the
+        descriptor. laddr: what it is bound to; the path of a unix socket is what CLIENT LIST shows."""
         if self.started:
             raise RuntimeError("the reactors have been started")
         path = laddr.encode("utf-8", "surrogateescape") if is_unix else None
@@ -381,18 +389,17 @@ cdef class ReactorGroup:
     def start(self):
         """Start the threads."""
         cdef bint ok
-        if self.started:
+        if swap_u32(&self.started, 1):
             raise RuntimeError("the reactors have been started")
-        self.started = True
         with nogil:
             ok = group_start(self.group)
         if not ok:
-            self.joined = True
+            self.joined = 1
             raise OSError("the reactors' threads cannot be started")
 
     def stop(self, long long grace_ms):
-        """Begin to end: close the listeners, answer what has come in, close; whatever is left is closed after grace_ms. Does not wait;
-        control calls go on and must still be answered."""
+        """Begin to end: close the listeners, answer what has come in, close; whatever is left is closed after grace_ms.
+        Does not wait; control calls go on and must still be answered."""
         store_u64(&self.group.stop_at, <uint64_t>(mono_us() // 1000 + grace_ms))
         if load_u32(&self.group.state) == GROUP_RUNNING:
             store_u32(&self.group.state, GROUP_STOPPING)
@@ -420,9 +427,9 @@ cdef class ReactorGroup:
             if not ended and slice_us == deadline:
                 return False
             PyErr_CheckSignals()
-        self.joined = True
-        with nogil:
-            group_join(self.group, self.group.count)
+        if not swap_u32(&self.joined, 1):
+            with nogil:
+                group_join(self.group, self.group.count)
         return True
 
     @property
@@ -444,10 +451,11 @@ cdef class ReactorGroup:
         total["reactors"] = reactors
         return total
 
-    def ask_clients(self, unsigned long long token, str kind not None, *, ids=(), bytes addr=None, bytes laddr=None, bytes user=None,
-                    str type=None, unsigned long long caller=0, bint skip_caller=False):
-        """Ask every reactor to "list" or to "kill" the clients that match all filters given, and answer how many Reports with this token
-        will come. caller: the client that asks; it is killed only after its reply. Lines come in no order."""
+    def ask_clients(self, unsigned long long token, str kind not None, *, ids=(), bytes addr=None, bytes laddr=None,
+                    bytes user=None, str type=None, unsigned long long caller=0, bint skip_caller=False):
+        """Ask every reactor to "list" or to "kill" the clients that match all filters given, and answer how many
+        Reports with this token will come. caller: the client that asks; it is killed only after its reply. Lines come
+        in no order."""
         cdef QueryMessage question
         cdef uint64_t* id_list = NULL
         cdef uint32_t reports
