@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, cast
 
 from tellstone.control.clients import client_help, client_kill, client_list
+from tellstone.control.cluster import CLUSTER_HANDLERS
 from tellstone.control.commands import (
     command,
     command_count,
@@ -21,11 +22,27 @@ from tellstone.control.commands import (
     command_info,
     command_list,
 )
-from tellstone.control.config import config_get, config_help, config_resetstat, config_set
+from tellstone.control.config import config_get, config_help, config_resetstat, config_rewrite, config_set
 from tellstone.control.context import Call, Context, Embedded, LocalCall
+from tellstone.control.debug import debug
 from tellstone.control.encode import Reply
 from tellstone.control.info import info
-from tellstone.control.process import debug, shutdown
+from tellstone.control.keys import object_help, wait, waitaof
+from tellstone.control.latency import (
+    latency_doctor,
+    latency_graph,
+    latency_help,
+    latency_histogram,
+    latency_history,
+    latency_latest,
+    latency_reset,
+)
+from tellstone.control.lolwut import lolwut
+from tellstone.control.memory import memory_doctor, memory_help, memory_malloc_stats, memory_purge, memory_stats
+from tellstone.control.modules import module_help, module_list, module_refused
+from tellstone.control.replication import failover, replconf, replicaof, sync
+from tellstone.control.shutdown import shutdown
+from tellstone.control.slowlog import slowlog_get, slowlog_help, slowlog_len, slowlog_reset
 
 if TYPE_CHECKING:
     from tellstone._core.store.keyspace import Store
@@ -33,6 +50,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Context, Call], "Reply | Awaitable[Reply]"]
 
 HANDLERS: dict[str, Handler] = {
+    **CLUSTER_HANDLERS,
     "client|help": client_help,
     "client|kill": client_kill,
     "client|list": client_list,
@@ -47,10 +65,39 @@ HANDLERS: dict[str, Handler] = {
     "config|get": config_get,
     "config|help": config_help,
     "config|resetstat": config_resetstat,
+    "config|rewrite": config_rewrite,
     "config|set": config_set,
     "debug": debug,
+    "failover": failover,
     "info": info,
+    "latency|doctor": latency_doctor,
+    "latency|graph": latency_graph,
+    "latency|help": latency_help,
+    "latency|histogram": latency_histogram,
+    "latency|history": latency_history,
+    "latency|latest": latency_latest,
+    "latency|reset": latency_reset,
+    "lolwut": lolwut,
+    "memory|doctor": memory_doctor,
+    "memory|help": memory_help,
+    "memory|malloc-stats": memory_malloc_stats,
+    "memory|purge": memory_purge,
+    "memory|stats": memory_stats,
+    "module|help": module_help,
+    "module|list": module_list,
+    **dict.fromkeys(("module|load", "module|loadex", "module|unload"), module_refused),
+    "object|help": object_help,
+    "psync": sync,
+    "replconf": replconf,
+    **dict.fromkeys(("replicaof", "slaveof"), replicaof),
     "shutdown": shutdown,
+    "slowlog|get": slowlog_get,
+    "slowlog|help": slowlog_help,
+    "slowlog|len": slowlog_len,
+    "slowlog|reset": slowlog_reset,
+    "sync": sync,
+    "wait": wait,
+    "waitaof": waitaof,
 }
 
 

@@ -9,9 +9,20 @@ from typing import TypedDict, cast
 from tellstone._core.command.table import rows
 from tellstone.control.context import Call, Context
 from tellstone.control.encode import Group, Reply, Simple, text
-from tellstone.control.facts import KEY_ACCESS, KEY_NOTES, TIPS, key_access
+from tellstone.control.facts import (
+    DEPRECATED,
+    FOR_SERVERS,
+    HISTORY,
+    KEY_ACCESS,
+    KEY_NOTES,
+    TIPS,
+    UNKNOWN_KEYS,
+    key_access,
+    stored_key,
+)
 from tellstone.control.glob import matches
 from tellstone.control.help import help_reply
+from tellstone.control.syntax import Argument, arguments_of
 from tellstone.errors import ResponseError
 
 
@@ -63,7 +74,7 @@ def info_of(row: CommandRow | None) -> Reply:
         Group(Simple(f"@{name}") for name in sorted(row["categories"], key=CATEGORIES.index)),
         Group(TIPS.get(row["full_name"], ())),
         Group(key_specs(row)),
-        [info_of(sub) for sub in subcommands(row)],
+        [info_of(sub) for sub in subcommands(row)] or Group(),
     ]
 
 
@@ -73,30 +84,60 @@ def simples(words: str) -> Group:
 
 
 def key_specs(row: CommandRow) -> Iterator[Reply]:
-    """Where a command's keys are, and what it does to them: one range for all, or a range of one for each."""
+    """Where a command's keys are, and what it does to them: ranges of one, and the last takes the rest."""
     first, last, name = row["first_key"], row["last_key"], row["full_name"]
     if not first:
         return
     access = KEY_ACCESS[name]
     for offset, words in enumerate(access):
         note: dict[str, Reply] = {"notes": KEY_NOTES[name]} if name in KEY_NOTES else {}
-        span = 0 if len(access) > 1 else last if last < 0 else last - first
+        rest = last if last < 0 else last - first - offset
+        span = rest if offset == len(access) - 1 else 0
         yield {
             **note,
             "flags": simples(words),
             "begin_search": {"type": "index", "spec": {"index": first + offset}},
             "find_keys": {"type": "range", "spec": {"lastkey": span, "keystep": row["key_step"], "limit": 0}},
         }
+    for why, words in UNKNOWN_KEYS.get(name, ()):
+        unknown: Reply = {"type": "unknown", "spec": {}}
+        yield {"notes": why, "flags": simples(words), "begin_search": unknown, "find_keys": unknown}
+
+
+def argument_docs(argument: Argument) -> Reply:
+    """What COMMAND DOCS answers about an argument."""
+    docs: dict[str, Reply] = {"name": argument.name, "type": argument.type}
+    if not argument.parts:
+        docs["display_text"] = argument.shown or argument.name
+    if argument.key_spec >= 0:
+        docs["key_spec_index"] = argument.key_spec
+    named = {"token": argument.token, "since": argument.since, "deprecated_since": argument.deprecated}
+    docs |= {name: value for name, value in named.items() if value}
+    if argument.flags:
+        docs["flags"] = Group(map(Simple, argument.flags))
+    if argument.parts:
+        docs["arguments"] = [argument_docs(part) for part in argument.parts]
+    return docs
 
 
 def docs_of(row: CommandRow) -> Reply:
     """What COMMAND DOCS answers about a command."""
+    name = row["full_name"]
     docs: dict[str, Reply] = {
         "summary": row["summary"],
         "since": row["since"],
         "group": row["group"],
         "complexity": row["complexity"],
     }
+    if name in FOR_SERVERS:
+        docs["doc_flags"] = simples("syscmd")
+    if name in DEPRECATED:
+        docs["doc_flags"] = simples("deprecated")
+        docs["deprecated_since"], docs["replaced_by"] = DEPRECATED[name]
+    if name in HISTORY:
+        docs["history"] = Group(HISTORY[name])
+    if arguments_of(name):
+        docs["arguments"] = [argument_docs(argument) for argument in arguments_of(name)]
     if row["subcommands"]:
         docs["subcommands"] = {sub["full_name"]: docs_of(sub) for sub in subcommands(row)}
     return docs
@@ -167,7 +208,9 @@ def keys_of(request: Sequence[bytes]) -> tuple[CommandRow, list[bytes]]:
     if len(request) != arity if arity > 0 else len(request) < -arity:
         raise ResponseError("ERR Invalid number of arguments specified for command")
     last = row["last_key"] if row["last_key"] >= 0 else len(request) + row["last_key"]
-    return row, list(request[row["first_key"] : last + 1 : row["key_step"]])
+    keys = list(request[row["first_key"] : last + 1 : row["key_step"]])
+    target = stored_key(request) if row["full_name"] == "sort" else None
+    return row, keys if target is None else [*keys, target]
 
 
 # COMMAND GETKEYS command [arg [arg ...]]

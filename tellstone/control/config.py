@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tellstone.config import BY_CONFIG, FACTS, Fact, Option, config_value
+from tellstone.control.commands import BY_NAME
 from tellstone.control.context import Call, Context
 from tellstone.control.encode import OK, Reply, text
 from tellstone.control.glob import is_pattern, matches
 from tellstone.control.help import help_reply
-from tellstone.errors import ResponseError
+from tellstone.errors import OptionError, ResponseError
+from tellstone.log import fields, log
 
 NAMES: dict[str, Option | Fact] = {**FACTS, **BY_CONFIG}
 
@@ -106,8 +108,26 @@ def new_value(context: Context, change: Change) -> dict[str, Any]:
 # CONFIG RESETSTAT
 def config_resetstat(context: Context, call: Call) -> Reply:
     """Set the counters of INFO to zero."""
+    context.reset_counters(BY_NAME[call.name]["id"])
+    return OK
+
+
+# CONFIG REWRITE
+def config_rewrite(context: Context, call: Call) -> Reply:
+    """Write the options as they are into the configuration file."""
     del call
-    context.reset_counters()
+    path = context.options.config
+    if not path:
+        raise ResponseError("ERR The server is running without a config file")
+    from tellstone import configfile
+
+    try:
+        configfile.rewrite(path, context.lasting_options())
+    except (OSError, OptionError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        log.warning("the configuration file cannot be written", extra=fields(path=path, error=why))
+        raise ResponseError(f"ERR Rewriting config file: {why}") from None
+    log.info("the configuration file has been written", extra=fields(path=path))
     return OK
 
 
@@ -121,5 +141,6 @@ def config_help(context: Context, call: Call) -> Reply:
             "GET <pattern>": ["Return parameters matching the glob-like <pattern> and their values."],
             "SET <directive> <value>": ["Set the configuration <directive> to <value>."],
             "RESETSTAT": ["Reset statistics reported by the INFO command."],
+            "REWRITE": ["Rewrite the configuration file."],
         },
     )

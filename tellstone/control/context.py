@@ -11,16 +11,19 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tellstone.config import BY_NAME, Options
+from tellstone._core.session.records import Records
+from tellstone.config import BY_NAME, INT64_MAX, Options
 from tellstone.errors import ResponseError
 
 if TYPE_CHECKING:
     from tellstone._core.store.keyspace import Store
 
+SLOWLOG_MAX = 2**20  # calls that a slow log can hold; a longer one is not refused, it is just not longer
+MONITOR_MAX = INT64_MAX // 10**6  # milliseconds; more is never
 
 # What a context counts.
 TOTALS = (
@@ -52,6 +55,14 @@ class Call(Protocol):
     def proto(self) -> int:
         """The client's version of RESP."""
 
+    @property
+    def addr(self) -> bytes:
+        """Where the client is: b"127.0.0.1:5000", b"/path:0"; empty for this process."""
+
+    @property
+    def laddr(self) -> bytes:
+        """What it has connected to, likewise."""
+
 
 @dataclass(frozen=True)
 class LocalCall:
@@ -62,6 +73,8 @@ class LocalCall:
     client_id: int = 0
     db: int = 0
     proto: int = 3
+    addr: bytes = b""
+    laddr: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -93,10 +106,18 @@ class Context(ABC):
     def __init__(self, store: Store, options: Options) -> None:
         self.store = store
         self.options = options
+        self.given = replace(options)  # as they were at the start
+        self.changed: set[str] = set()  # options that CONFIG SET has changed
+        self.records = Records()  # of the calls that this context's connections make
         self.run_id = os.urandom(20).hex()
         self.started = time.time()
-        self.peak_memory = 0
+        self.startup_memory = self.peak_memory = store.used_memory
         self._reset_at: Counter[str] = Counter()
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether it answers as a cluster of one node."""
+        return self.options.cluster_mode == "emulated"
 
     @property
     def uptime(self) -> float:
@@ -121,8 +142,9 @@ class Context(ABC):
         counters.subtract(self._reset_at)
         return counters
 
-    def reset_counters(self) -> None:
-        """Count from here, the store's counters too."""
+    def reset_counters(self, row: int = -1) -> None:
+        """Count from here, the store's counters and the records too. row: of the command that asks for it."""
+        self.records.reset(row)
         self._reset_at = Counter(self.totals())
         self.store.reset_stats()
 
@@ -131,6 +153,11 @@ class Context(ABC):
         used = self.store.used_memory
         self.peak_memory = max(self.peak_memory, used)
         return used
+
+    def lasting_options(self) -> dict[str, Any]:
+        """The options that another start should have: as given, and as CONFIG SET has changed them since. What is
+        automatic stays so."""
+        return vars(self.given) | {name: getattr(self.options, name) for name in self.changed}
 
     def configure(self, values: Mapping[str, Any]) -> None:
         """Change options, by name: all, or none and a ValueError with Redis's text."""
@@ -141,6 +168,7 @@ class Context(ABC):
         except ValueError:
             self._assign(before, parts)
             raise
+        self.changed |= values.keys()
 
     def _assign(self, values: Mapping[str, Any], parts: set[str]) -> None:
         for name, value in values.items():
@@ -152,6 +180,12 @@ class Context(ABC):
         """Let a part of the whole take the options as they are now."""
         if part == "store":
             self.store.max_memory = self.options.max_mem_bytes
+        elif part == "records":
+            self.records.configure(
+                slow_us=self.options.slowlog_log_slower_than,
+                slow_max=min(self.options.slowlog_max_len, SLOWLOG_MAX),
+                monitor_ms=min(self.options.latency_monitor_threshold, MONITOR_MAX),
+            )
 
     @abstractmethod
     async def sleep(self, seconds: float) -> None:
@@ -169,7 +203,7 @@ class Context(ABC):
 class Embedded(Context):
     """An engine in somebody's program: there are no clients, and only the program can end it."""
 
-    parts = frozenset({"store"})
+    parts = frozenset({"store", "records"})
 
     def __init__(self, store: Store) -> None:
         super().__init__(

@@ -12,7 +12,8 @@
 | None | null | null bulk |
 | list, tuple | array | array |
 | set, frozenset, Group | set | array |
-| dict | map | array of keys and values |
+| dict, Pairs | map | array of keys and values |
+| Raw | as it is | as it is |
 
 Types that RESP2 lacks are written there as Redis writes them.
 """
@@ -51,6 +52,18 @@ class Group(tuple["Reply", ...]):
     __slots__ = ()
 
 
+class Pairs(tuple[tuple["Reply", "Reply"], ...]):
+    """A map whose keys may be anything."""
+
+    __slots__ = ()
+
+
+class Raw(bytes):
+    """Bytes of the protocol itself."""
+
+    __slots__ = ()
+
+
 Reply = (
     None | bool | int | float | bytes | str | Sequence["Reply"] | AbstractSet[bytes | str | int] | Mapping[str, "Reply"]
 )
@@ -76,11 +89,13 @@ def encode(value: Reply, proto: int) -> bytes:
 def _append(parts: list[bytes], value: Reply, proto: int) -> None:
     if isinstance(value, str):
         parts.append(_text(value, proto))
+    elif isinstance(value, Raw):
+        parts.append(value)
     elif isinstance(value, bytes):
         parts.append(b"$%d\r\n%b\r\n" % (len(value), value))
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (Mapping, Pairs)):
         parts.append(b"%%%d\r\n" % len(value) if proto >= 3 else b"*%d\r\n" % (2 * len(value)))
-        for key, item in value.items():
+        for key, item in value.items() if isinstance(value, Mapping) else value:
             _append(parts, key, proto)
             _append(parts, item, proto)
     elif isinstance(value, (Sequence, AbstractSet)):

@@ -11,7 +11,6 @@ from libc.stdint cimport INT64_MIN, int64_t, uint32_t, uint64_t
 from tellstone._core.base.block cimport Block, block_ref, block_unref
 from tellstone._core.base.bytesops cimport View, view_of
 from tellstone._core.base.decimal cimport DECIMAL_ROOM
-from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.outbuf cimport outbuf_truncate
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport (
@@ -19,12 +18,10 @@ from tellstone._core.base.status cimport (
 )
 from tellstone._core.command.arguments cimport argument_deadline, argument_int, option_is
 from tellstone._core.command.command cimport Context
+from tellstone._core.command.places cimport Keys, keys_find, keys_lock, keys_unlock, open_key
 from tellstone._core.protocol.reply cimport reply_array, reply_block, reply_bulk, reply_int, reply_null, reply_ok
 from tellstone._core.store.entry cimport ENTRY_BLOCK_FROM, NO_DEADLINE
-from tellstone._core.store.keyspace cimport (
-    Place, ShardSet, keyspace_close, keyspace_find, keyspace_lock, keyspace_open, keyspace_shard, keyspace_unlock, place_count,
-    place_exists, place_remove, shard_set_add, shard_set_clear,
-)
+from tellstone._core.store.keyspace cimport Place, keyspace_close, place_count, place_exists, place_remove
 from tellstone._core.store.shard cimport DEADLINE_KEEP, shard_set_deadline
 from tellstone._core.types.string cimport (
     STRING_SCRATCH, StringValue, string_append, string_get, string_increment, string_increment_float, string_length, string_new_block,
@@ -32,10 +29,6 @@ from tellstone._core.types.string cimport (
 )
 
 check_layout(__name__)
-
-
-cdef inline void open_key(Context* c, Place* place) noexcept nogil:
-    keyspace_open(c.ks, c.client.db, c.argv[1], c.hash, c.now, place)
 
 
 cdef inline int reply_value(Context* c, Place* place) noexcept nogil:
@@ -228,8 +221,6 @@ cdef int cmd_getrange(Context* c) noexcept nogil:
     cdef int status
     if argument_int(c.argv[2], &start) != ST_OK or argument_int(c.argv[3], &end) != ST_OK:
         return ST_NOT_INTEGER
-    v.view = view_of(scratch, 0)
-    v.block = NULL
     open_key(c, &place)
     place_count(&place)
     status = string_get(&place, scratch, &v)
@@ -336,53 +327,18 @@ cdef int cmd_getset(Context* c) noexcept nogil:
 
 # Several values -------------------------------------------------------------------------------------------------
 
-cdef enum:
-    HASHES_KEPT = 128               # of the first keys; those of more are computed again
-
-cdef struct Keys:                   # of a call on several, at argv[1], argv[1 + step], ...
-    uint32_t count
-    uint32_t step
-    ShardSet shards
-    uint64_t hashes[HASHES_KEPT]
-
-
-cdef inline View key_at(const Context* c, const Keys* keys, uint32_t i) noexcept nogil:
-    return c.argv[1 + i * keys.step]
-
-
-cdef void keys_lock(Context* c, Keys* keys, uint32_t step) noexcept nogil:
-    cdef View key
-    cdef uint64_t hash
-    cdef uint32_t i
-    keys.step = step
-    keys.count = (c.argc - 1) // step
-    shard_set_clear(&keys.shards)
-    for i in range(keys.count):
-        key = key_at(c, keys, i)
-        hash = fnv1a(key.ptr, key.len) if i else c.hash
-        if i < HASHES_KEPT:
-            keys.hashes[i] = hash
-        shard_set_add(&keys.shards, keyspace_shard(c.ks, hash).index)
-    keyspace_lock(c.ks, &keys.shards)
-
-
-cdef void keys_find(Context* c, const Keys* keys, uint32_t i, Place* place) noexcept nogil:
-    cdef View key = key_at(c, keys, i)
-    keyspace_find(c.ks, c.client.db, key, keys.hashes[i] if i < HASHES_KEPT else fnv1a(key.ptr, key.len), c.now, place)
-
-
 # MGET key [key ...]
 cdef int cmd_mget(Context* c) noexcept nogil:
     cdef Keys keys
     cdef Place place
     cdef uint32_t i
-    keys_lock(c, &keys, 1)
+    keys_lock(c, &keys, 1, 1, c.argc - 1)
     reply_array(c.out, keys.count)
     for i in range(keys.count):
         keys_find(c, &keys, i, &place)
         if reply_value(c, &place) == ST_WRONGTYPE:
             reply_null(c.out, c.client.proto)
-    keyspace_unlock(c.ks, &keys.shards)
+    keys_unlock(c, &keys)
     return ST_OK
 
 
@@ -404,7 +360,7 @@ cdef int set_pairs(Context* c, bint only_new) noexcept nogil:
     cdef int status = ST_OK
     if c.argc % 2 == 0:
         return ST_ARITY
-    keys_lock(c, &keys, 2)
+    keys_lock(c, &keys, 1, 2, c.argc // 2)
     if only_new and any_exists(c, &keys):
         status = ST_REFUSED
     else:
@@ -413,7 +369,7 @@ cdef int set_pairs(Context* c, bint only_new) noexcept nogil:
             status = string_set(&place, c.argv[2 + 2 * i], NO_DEADLINE)
             if status < 0:
                 break
-    keyspace_unlock(c.ks, &keys.shards)
+    keys_unlock(c, &keys)
     return status
 
 

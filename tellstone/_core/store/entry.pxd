@@ -3,15 +3,17 @@
     byte 0   meta: type (low 4 bits, never 0), encoding (2 bits), ENTRY_EXPIRES, ENTRY_LONG_KEY
     byte 1   key length, when it is below 256
     byte 2   u16 length of the value part that follows the key
-    byte 4   with ENTRY_EXPIRES: the wheel's node (16 bytes, see memory.wheel)
+    byte 4   u24 time of the last access, in seconds: the low bits of Unix time, which come round every 194 days
+    byte 7   with ENTRY_EXPIRES: the wheel's node (16 bytes, see memory.wheel)
              with ENTRY_LONG_KEY: u32 key length
              the key, the value part
 
-The value part of a string is its bytes (ENC_RAW), a little-endian integer of 1, 2, 4 or 8 bytes (ENC_INT, the length tells),
-or a pointer to a counted block (ENC_BLOCK, see base.block), for values of 32 KiB and more. Later types keep the pointer to
-their root there.
+The value part of a string is its bytes (ENC_RAW, or ENC_WIDENED where a part of them has been changed: Redis tells the two
+apart in OBJECT ENCODING), a little-endian integer of 1, 2, 4 or 8 bytes (ENC_INT, the length tells), or a pointer to a counted
+block (ENC_BLOCK, see base.block), for values of 32 KiB and more. Later types keep the pointer to their root there.
 
-Four bytes of header are the whole price of a small key; nothing is aligned, fields are read through get_u16 and friends.
+Seven bytes of header are the whole price of a small key; nothing is aligned, fields are read through get_u16 and friends.
+A read writes the time of access only when the second has changed, so a hot key's line is not dirtied by every reader.
 LIFETIME: an entry's address is good until the shard's lock is let go or an entry of the same partition is made, freed or
 moved, whichever is first.
 """
@@ -31,15 +33,17 @@ cdef enum:
     TYPE_STREAM = 6
 
     ENC_RAW = 0
-    ENC_INT = 1
-    ENC_BLOCK = 2
+    ENC_WIDENED = 1                 # as ENC_RAW in everything else: see entry_is_bytes
+    ENC_INT = 2
+    ENC_BLOCK = 3
 
     ENTRY_TYPE = 0x0F
     ENTRY_ENC_SHIFT = 4
     ENTRY_EXPIRES = 0x40
     ENTRY_LONG_KEY = 0x80
 
-    ENTRY_HEADER = 4
+    ENTRY_HEADER = 7
+    ENTRY_ACCESS_MASK = 0xFFFFFF
     ENTRY_BLOCK_FROM = 32000        # values from here on live in a block
 
 cdef enum:
@@ -51,8 +55,26 @@ cdef inline uint8_t entry_type(const char* e) noexcept nogil:
 cdef inline uint8_t entry_encoding(const char* e) noexcept nogil:
     return ((<uint8_t>e[0]) >> ENTRY_ENC_SHIFT) & 3
 
+cdef inline bint entry_is_bytes(const char* e) noexcept nogil:
+    """The value part is the value itself."""
+    return entry_encoding(e) <= ENC_WIDENED
+
+cdef inline uint32_t access_clock(int64_t ms) noexcept nogil:
+    """Unix time as times of access count it."""
+    return <uint32_t>(<uint64_t>ms // 1000) & ENTRY_ACCESS_MASK
+
+cdef inline uint32_t entry_access(const char* e) noexcept nogil:
+    return get_u32(e + 3) >> 8      # byte 3 is the length's: byte 7 may lie behind the object
+
+cdef inline void entry_set_access(char* e, uint32_t clock) noexcept nogil:
+    put_u32(e + 3, <uint8_t>e[3] | clock << 8)
+
+cdef inline void entry_touch(char* e, uint32_t clock) noexcept nogil:
+    if entry_access(e) != clock:
+        entry_set_access(e, clock)
+
 cdef inline bint entry_expires(const char* e) noexcept nogil:
-    return (<uint8_t>e[0]) & ENTRY_EXPIRES
+    return (<uint8_t>e[0]) & ENTRY_EXPIRES != 0
 
 cdef inline int64_t entry_deadline(const char* e) noexcept nogil:
     """Unix time in ms, or NO_DEADLINE. The key is gone when the clock is past it, as in Redis: now > deadline."""
@@ -94,7 +116,8 @@ cdef inline size_t entry_size_for(size_t key_len, size_t value_len, bint expires
 
 cdef inline char* entry_write(char* e, uint8_t type, uint8_t encoding, const char* key, size_t key_len, size_t value_len,
                               bint expires) noexcept nogil:
-    """Write header and key into fresh memory; answers where the value part goes. The wheel's node is not written."""
+    """Write header and key into fresh memory; answers where the value part goes. The wheel's node and the time of access are left
+    to the caller."""
     cdef char* at = e + ENTRY_HEADER
     e[0] = <char>(type | encoding << ENTRY_ENC_SHIFT | (ENTRY_EXPIRES if expires else 0) | (ENTRY_LONG_KEY if key_len > 255 else 0))
     e[1] = <char>(key_len if key_len <= 255 else 0)

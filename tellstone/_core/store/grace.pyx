@@ -76,7 +76,7 @@ cdef void grace_retire(Grace* g, void* ptr, uint64_t size, GraceFree release) no
     item.epoch = add_u64(&g.epoch, 1)   # under the lock, so that the list is in the order of its epochs
     item.next = g.retired
     g.retired = item
-    g.retired_count += 1
+    store_u64(&g.retired_count, g.retired_count + 1)
     lock_release(&g.lock)
 
 
@@ -97,6 +97,6 @@ cdef void grace_reclaim(Grace* g) noexcept nogil:
         keep_last.next = NULL
     else:
         g.retired = NULL
-    g.retired_count = kept
+    store_u64(&g.retired_count, kept)
     lock_release(&g.lock)
     release_items(freeing)

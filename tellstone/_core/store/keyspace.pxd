@@ -17,7 +17,8 @@ from tellstone._core.base.atomics cimport relaxed_u64
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport Thread
-from tellstone._core.store.shard cimport DATABASES, Found, Partition, Shard, Shared, shared_now
+from tellstone._core.store.entry cimport access_clock, entry_touch
+from tellstone._core.store.shard cimport DATABASES, Found, Partition, Shard, Shared, shared_lately, shared_now
 
 cdef enum:
     SHARDS_MAX = 1024
@@ -47,7 +48,7 @@ cdef struct Place:
     View key
     uint64_t hash
     int db
-    int64_t now
+    int64_t now                     # 0: nobody has asked for it yet
 
 cdef Keyspace* keyspace_new(uint32_t shards, int64_t evict_interval_ms, uint32_t evict_slots, uint64_t max_memory) noexcept nogil
 cdef void keyspace_free(Keyspace* ks) noexcept nogil         # nobody else uses it any more
@@ -74,7 +75,22 @@ cdef inline bint place_exists(const Place* place) noexcept nogil:
 # For a place without an entry too: makes the partition. See shard_write for the rest. NULL without memory.
 cdef char* place_write(Place* place, uint8_t type, uint8_t encoding, size_t value_len, int64_t deadline) noexcept nogil
 cdef void place_remove(Place* place) noexcept nogil          # only where an entry is
-cdef void place_count(Place* place) noexcept nogil           # a command that reads: counts a hit or a miss
+
+cdef inline uint32_t place_clock(const Place* place) noexcept nogil:
+    """The time of an access to this place."""
+    return access_clock(place.now if place.now else shared_lately(&place.ks.shared))
+
+cdef inline void place_touch(Place* place) noexcept nogil:
+    """Note an access to the key, if there is one. place_write does so by itself."""
+    if place.found.entry != NULL:
+        entry_touch(place.found.entry, place_clock(place))
+
+cdef inline void place_count(Place* place) noexcept nogil:
+    """A command that reads: counts a hit or a miss."""
+    if place.found.entry != NULL:
+        place.shard.hits += 1
+    else:
+        place.shard.misses += 1
 
 cdef inline void shard_set_clear(ShardSet* s) noexcept nogil:
     cdef int i

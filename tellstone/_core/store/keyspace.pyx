@@ -7,12 +7,12 @@ from tellstone._core.base.atomics cimport add_u64, load_ptr, load_u32, relaxed_u
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.debug cimport LIVE_KEYSPACE, live_add
 from tellstone._core.base.fnv cimport fnv1a
-from tellstone._core.base.lock cimport lock_acquire, lock_release, lock_try
+from tellstone._core.base.lock cimport lock_acquire, lock_release, lock_try, word_wait, word_wake
 from tellstone._core.base.platform cimport make_huge, mul_fold, prefetch, sleep_us, thread_create, thread_join
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.arena cimport ARENA_PAGE_BITS, ARENA_SEGMENT, arena_full_segment, arena_ptr
 from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN
-from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_key
+from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_key, entry_set_access
 from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_leave, grace_reclaim, grace_retire
 from tellstone._core.store.shard cimport (
     partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
@@ -115,23 +115,20 @@ cdef void keyspace_open(Keyspace* ks, int db, View key, uint64_t hash, int64_t n
 
 
 cdef char* place_write(Place* place, uint8_t type, uint8_t encoding, size_t value_len, int64_t deadline) noexcept nogil:
+    cdef char* value
     if place.part == NULL:
         place.part = shard_partition(place.shard, place.db)
         if place.part == NULL:
             return NULL
         shard_find(place.shard, place.part, place.key, place.hash, place.now, &place.found)   # for the tag
-    return shard_write(place.part, place.key, &place.found, type, encoding, value_len, deadline)
+    value = shard_write(place.part, place.key, &place.found, type, encoding, value_len, deadline)
+    if value != NULL:
+        entry_set_access(place.found.entry, place_clock(place))
+    return value
 
 
 cdef void place_remove(Place* place) noexcept nogil:
     shard_remove(place.part, &place.found)
-
-
-cdef void place_count(Place* place) noexcept nogil:
-    if place.found.entry != NULL:
-        place.shard.hits += 1
-    else:
-        place.shard.misses += 1
 
 
 # Several shards -------------------------------------------------------------------------------------------------
@@ -201,7 +198,8 @@ cdef void retired_partition(void* p, uint64_t size) noexcept nogil:
 
 
 cdef void keyspace_flush(Keyspace* ks, int db) noexcept nogil:
-    """Detach whole partitions with all shards locked: nobody sees half a flush, and nobody waits for the freeing."""
+    """Detach whole partitions with all shards locked: nobody sees half a flush, and nobody waits for the freeing. What they
+    hold stops counting towards the ceiling at once, so that a flush makes room for the very next write."""
     cdef uint32_t i
     cdef int d
     cdef Partition* p
@@ -212,6 +210,8 @@ cdef void keyspace_flush(Keyspace* ks, int db) noexcept nogil:
             if p == NULL or (db >= 0 and d != db):
                 continue
             store_ptr(<void**>&ks.shards[i].parts[d], NULL)
+            add_u64(&ks.shared.used, <uint64_t>0 - p.accounted)
+            p.accounted = 0
             grace_retire(&ks.shared.grace, p, 0, retired_partition)
     keyspace_unlock_all(ks)
 
@@ -222,8 +222,8 @@ cdef void keyspace_swap(Keyspace* ks, int a, int b) noexcept nogil:
     keyspace_lock_all(ks)
     for i in range(ks.shard_count):
         p = ks.shards[i].parts[a]
-        ks.shards[i].parts[a] = ks.shards[i].parts[b]
-        ks.shards[i].parts[b] = p
+        store_ptr(<void**>&ks.shards[i].parts[a], ks.shards[i].parts[b])
+        store_ptr(<void**>&ks.shards[i].parts[b], p)
     keyspace_unlock_all(ks)
 
 
@@ -464,13 +464,16 @@ cdef void upkeep_main(void* arg) noexcept nogil:
     ticks of its deadline."""
     cdef Keyspace* ks = <Keyspace*>arg
     cdef int64_t pause = ks.shared.tick_ms * 250
+    cdef int64_t now
     if pause > 100000:
         pause = 100000
     while load_u32(&ks.upkeep_state) == 1:
-        if keyspace_upkeep(ks, keyspace_now(ks)):
+        now = keyspace_now(ks)
+        store_u64(&ks.shared.round_now, <uint64_t>now)
+        if keyspace_upkeep(ks, now):
             sleep_us(20)            # let a waiting request have the core
         else:
-            sleep_us(pause)
+            word_wait(&ks.upkeep_state, 1, pause)
         add_u64(&ks.upkeep_rounds, 1)
 
 
@@ -488,7 +491,9 @@ cdef void keyspace_stop_upkeep(Keyspace* ks) noexcept nogil:
     if ks.upkeep_state == 0:
         return
     store_u32(&ks.upkeep_state, 2)
+    word_wake(&ks.upkeep_state)
     thread_join(ks.upkeep_thread)
+    store_u64(&ks.shared.round_now, 0)
     ks.upkeep_state = 0
 
 

@@ -29,10 +29,16 @@ cdef struct Shared:                 # what all shards of a keyspace share
     int64_t tick_ms                 # of the wheels; fixed
     uint32_t wheel_slots            # fixed
     uint64_t fixed_now              # a test's clock in ms; 0: the real one. Relaxed
+    uint64_t round_now              # the clock at the last round of upkeep; 0: there is none. Relaxed
 
 cdef inline int64_t shared_now(const Shared* shared) noexcept nogil:
     cdef uint64_t fixed = relaxed_u64(&shared.fixed_now)
     return <int64_t>fixed if fixed else wall_ms()
+
+cdef inline int64_t shared_lately(const Shared* shared) noexcept nogil:
+    """The time some tenths of a second ago, without asking the system; for those who count in seconds."""
+    cdef uint64_t then = relaxed_u64(&shared.round_now)
+    return <int64_t>then if then and not relaxed_u64(&shared.fixed_now) else shared_now(shared)
 
 cdef struct Partition:
     Table table
@@ -61,7 +67,8 @@ cdef void partition_free(Partition* p) noexcept nogil                       # wi
 cdef void shard_find(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, Found* found) noexcept nogil
 
 # Make or replace the entry of a key: type, encoding, deadline (NO_DEADLINE, DEADLINE_KEEP or ms) and the length of the
-# value part. Answers where the value part goes, uninitialized; the old value is gone. NULL: no memory, nothing changed.
+# value part. Answers where the value part goes, uninitialized; the old value is gone. The time of access is left to the caller.
+# NULL: no memory, nothing changed.
 # LIFETIME: `key` must not point into the partition.
 cdef char* shard_write(Partition* p, View key, Found* found, uint8_t type, uint8_t encoding, size_t value_len,
                        int64_t deadline) noexcept nogil

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from tellstone._core.base.atomics cimport add_u64
+from tellstone._core.base.atomics cimport add_u64, store_ptr
 from tellstone._core.base.block cimport Block, block_unref
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.debug cimport LIVE_PARTITION, check, live_add
@@ -17,8 +17,8 @@ from tellstone._core.memory.wheel cimport (
     WHEEL_LEVELS, wheel_add, wheel_advance, wheel_cancel, wheel_destroy, wheel_init, wheel_moved, wheel_ready,
 )
 from tellstone._core.store.entry cimport (
-    ENC_BLOCK, NO_DEADLINE, entry_block, entry_deadline, entry_encoding, entry_expires, entry_key, entry_set_encoding,
-    entry_size, entry_size_for, entry_type, entry_value, entry_value_len, entry_write,
+    ENC_BLOCK, NO_DEADLINE, entry_access, entry_block, entry_deadline, entry_encoding, entry_expires, entry_key, entry_set_access,
+    entry_set_encoding, entry_size, entry_size_for, entry_type, entry_value, entry_value_len, entry_write,
 )
 from tellstone._core.store.grace cimport grace_retire
 from tellstone._core.store.table cimport (
@@ -51,7 +51,7 @@ cdef Partition* shard_partition(Shard* s, int db) noexcept nogil:
         arena_destroy(&p.arena)
         free(p)
         return NULL
-    s.parts[db] = p
+    store_ptr(<void**>&s.parts[db], p)     # ORDER: look-ahead may follow it at once, so what it points to comes first
     live_add(LIVE_PARTITION, 1)
     shard_account(p)
     return p
@@ -202,6 +202,7 @@ cdef char* replace(Partition* p, Found* found, size_t value_len, bint expires) n
     if e == NULL:
         return NULL
     value = entry_write(e, entry_type(was), entry_encoding(was), key.ptr, key.len, value_len, expires)
+    entry_set_access(e, entry_access(was))
     memcpy(value, entry_value(was), kept if kept < value_len else value_len)
     if entry_expires(was):
         wheel_cancel(&p.wheel, &p.arena, found.handle)

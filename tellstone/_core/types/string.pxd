@@ -13,7 +13,7 @@ from tellstone._core.base.block cimport Block
 from tellstone._core.base.bytesops cimport View, format_i64, view_of
 from tellstone._core.base.status cimport ST_MISSING, ST_OK, ST_WRONGTYPE
 from tellstone._core.store.entry cimport (
-    ENC_INT, ENC_RAW, TYPE_STRING, entry_block, entry_encoding, entry_int, entry_type, entry_value, entry_value_len,
+    ENC_INT, ENC_WIDENED, TYPE_STRING, entry_block, entry_encoding, entry_int, entry_type, entry_value, entry_value_len,
 )
 from tellstone._core.store.keyspace cimport Place
 
@@ -25,16 +25,17 @@ cdef struct StringValue:
     Block* block                    # not NULL: view is this block's content; a reply may take a count and skip the copy
 
 cdef inline int string_get(const Place* place, char* scratch, StringValue* out) noexcept nogil:
-    """ST_OK, ST_MISSING or ST_WRONGTYPE."""
+    """ST_OK, or ST_MISSING or ST_WRONGTYPE with an empty view."""
     cdef const char* e = place.found.entry
     cdef uint8_t encoding
+    out.view = view_of(scratch, 0)
+    out.block = NULL
     if e == NULL:
         return ST_MISSING
     if entry_type(e) != TYPE_STRING:
         return ST_WRONGTYPE
     encoding = entry_encoding(e)
-    out.block = NULL
-    if encoding == ENC_RAW:
+    if encoding <= ENC_WIDENED:
         out.view = view_of(entry_value(e), entry_value_len(e))
     elif encoding == ENC_INT:
         out.view = view_of(scratch, format_i64(scratch, entry_int(e)))
@@ -46,6 +47,9 @@ cdef inline int string_get(const Place* place, char* scratch, StringValue* out) 
 # Replace whatever is there (any type). deadline: NO_DEADLINE, DEADLINE_KEEP or Unix ms. ST_OK or ST_NOMEM, with nothing changed.
 cdef int string_set(Place* place, View value, int64_t deadline) noexcept nogil
 cdef int string_set_int(Place* place, int64_t value, int64_t deadline) noexcept nogil
+# The same for bytes that a command has put together, fewer than ENTRY_BLOCK_FROM: no integer is seen in them, and to Redis they
+# are "raw".
+cdef int string_set_made(Place* place, View value, int64_t deadline) noexcept nogil
 # The same for a long value that was copied before the lock was taken, so that nobody waits for the copy. string_set_block takes the
 # caller's count over, also when it fails.
 cdef Block* string_new_block(View value) noexcept nogil              # NULL without memory
@@ -54,6 +58,9 @@ cdef int string_set_block(Place* place, Block* b, int64_t deadline) noexcept nog
 cdef int string_length(const Place* place, uint64_t* length) noexcept nogil
 # Add to the end; makes the key. Keeps the deadline. ST_OK, ST_WRONGTYPE, ST_TOO_BIG (over ks.max_value), ST_NOMEM.
 cdef int string_append(Place* place, View tail, uint64_t* length) noexcept nogil
+# The value (which string_get has read) as bytes to write to, lengthened to `size`; the bytes behind its old end are anything. Makes a
+# missing key. NULL without memory, nothing changed.
+cdef char* string_widen(Place* place, const StringValue* value, uint64_t size) noexcept nogil
 # Overwrite from offset on, padding with zero bytes; an empty value changes nothing and makes no key. Otherwise as string_append.
 cdef int string_set_range(Place* place, uint64_t offset, View value, uint64_t* length) noexcept nogil
 # Add to the integer. Keeps the deadline. ST_OK, ST_WRONGTYPE, ST_NOT_INTEGER, ST_OVERFLOW, ST_NOMEM.

@@ -4,7 +4,7 @@ A value changes in place where it can: an integer whose width is enough, bytes w
 get half as much again as they need when they grow, so a value built by appends costs a constant a byte.
 """
 from libc.math cimport isinf, isnan
-from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
@@ -17,8 +17,8 @@ from tellstone._core.base.status cimport (
     ST_MISSING, ST_NAN, ST_NOMEM, ST_NOT_FLOAT, ST_NOT_INTEGER, ST_OK, ST_OVERFLOW, ST_TOO_BIG, ST_WRONGTYPE,
 )
 from tellstone._core.store.entry cimport (
-    ENC_BLOCK, ENC_INT, ENC_RAW, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STRING, entry_block, entry_encoding, entry_int, entry_type,
-    entry_value, entry_value_len, int_width, int_write,
+    ENC_BLOCK, ENC_INT, ENC_RAW, ENC_WIDENED, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STRING, entry_block, entry_encoding, entry_int,
+    entry_is_bytes, entry_set_encoding, entry_type, entry_value, entry_value_len, int_width, int_write,
 )
 from tellstone._core.store.keyspace cimport Place, place_exists, place_write
 from tellstone._core.store.shard cimport DEADLINE_KEEP, shard_account, shard_resize
@@ -29,8 +29,8 @@ check_layout(__name__)
 # Replacing a value ----------------------------------------------------------------------------------------------
 
 
-cdef inline int write_raw(Place* place, View text, int64_t deadline) noexcept nogil:
-    cdef char* at = place_write(place, TYPE_STRING, ENC_RAW, text.len, deadline)
+cdef inline int write_bytes(Place* place, View text, uint8_t encoding, int64_t deadline) noexcept nogil:
+    cdef char* at = place_write(place, TYPE_STRING, encoding, text.len, deadline)
     if at == NULL:
         return ST_NOMEM
     memcpy(at, text.ptr, text.len)
@@ -43,9 +43,13 @@ cdef int string_set(Place* place, View value, int64_t deadline) noexcept nogil:
     if parse_i64(value.ptr, value.len, &number):     # refuses most other text by its length or its first byte
         return string_set_int(place, number, deadline)
     if value.len < ENTRY_BLOCK_FROM:
-        return write_raw(place, value, deadline)
+        return write_bytes(place, value, ENC_RAW, deadline)
     b = string_new_block(value)
     return string_set_block(place, b, deadline) if b != NULL else ST_NOMEM
+
+
+cdef int string_set_made(Place* place, View value, int64_t deadline) noexcept nogil:
+    return write_bytes(place, value, ENC_WIDENED, deadline)
 
 
 cdef int string_set_int(Place* place, int64_t value, int64_t deadline) noexcept nogil:
@@ -81,7 +85,7 @@ cdef int string_length(const Place* place, uint64_t* length) noexcept nogil:
     cdef int status = string_get(place, scratch, &v)
     if status == ST_WRONGTYPE:
         return status
-    length[0] = v.view.len if status == ST_OK else 0
+    length[0] = v.view.len
     return ST_OK
 
 
@@ -143,17 +147,18 @@ cdef char* move_to_block(Place* place, View text, uint64_t size) noexcept nogil:
     return b.data if string_set_block(place, b, DEADLINE_KEEP) == ST_OK else NULL
 
 
-cdef char* widen(Place* place, const StringValue* value, uint64_t size) noexcept nogil:
-    """The value (which string_get has read) as bytes to write to, lengthened to `size`; the bytes behind its old end are anything.
-    Makes a missing key. NULL without memory, nothing changed."""
+cdef char* string_widen(Place* place, const StringValue* value, uint64_t size) noexcept nogil:
     cdef char* at
     if value.block != NULL:
         return widen_block(place, size)
     if size >= ENTRY_BLOCK_FROM:
         return move_to_block(place, value.view, size)
-    if place_exists(place) and entry_encoding(place.found.entry) == ENC_RAW:
-        return shard_resize(place.part, &place.found, size)
-    at = place_write(place, TYPE_STRING, ENC_RAW, size, DEADLINE_KEEP)      # a new key, or an integer, which becomes text
+    if place_exists(place) and entry_is_bytes(place.found.entry):
+        at = shard_resize(place.part, &place.found, size)
+        if at != NULL:
+            entry_set_encoding(place.found.entry, ENC_WIDENED, size)
+        return at
+    at = place_write(place, TYPE_STRING, ENC_WIDENED, size, DEADLINE_KEEP)      # a new key, or an integer, which becomes text
     if at != NULL:
         memcpy(at, value.view.ptr, value.view.len)
     return at
@@ -166,12 +171,12 @@ cdef int string_append(Place* place, View tail, uint64_t* length) noexcept nogil
     cdef int status = string_get(place, scratch, &v)
     if status == ST_WRONGTYPE:
         return status
-    length[0] = tail.len + (v.view.len if status == ST_OK else 0)
+    length[0] = tail.len + v.view.len
     if length[0] > value_limit(place):
         return ST_TOO_BIG
     if status == ST_MISSING:
         return string_set(place, tail, NO_DEADLINE)                         # the text of an integer is one here, too
-    at = widen(place, &v, length[0])
+    at = string_widen(place, &v, length[0])
     if at == NULL:
         return ST_NOMEM
     memcpy(at + length[0] - tail.len, tail.ptr, tail.len)
@@ -183,10 +188,7 @@ cdef int string_set_range(Place* place, uint64_t offset, View value, uint64_t* l
     cdef char scratch[STRING_SCRATCH]
     cdef char* at
     cdef uint64_t limit = value_limit(place)
-    cdef int status
-    v.view = view_of(scratch, 0)
-    v.block = NULL
-    status = string_get(place, scratch, &v)
+    cdef int status = string_get(place, scratch, &v)
     if status == ST_WRONGTYPE:
         return status
     length[0] = v.view.len
@@ -196,7 +198,7 @@ cdef int string_set_range(Place* place, uint64_t offset, View value, uint64_t* l
         return ST_TOO_BIG
     if offset + value.len > length[0]:
         length[0] = offset + value.len
-    at = widen(place, &v, length[0])
+    at = string_widen(place, &v, length[0])
     if at == NULL:
         return ST_NOMEM
     if offset > v.view.len:
@@ -218,7 +220,7 @@ cdef int read_int(const Place* place, int64_t* value) noexcept nogil:
     if entry_encoding(e) == ENC_INT:
         value[0] = entry_int(e)
         return ST_OK
-    if entry_encoding(e) == ENC_RAW and parse_i64(entry_value(e), entry_value_len(e), value):
+    if entry_is_bytes(e) and parse_i64(entry_value(e), entry_value_len(e), value):
         return ST_OK
     return ST_NOT_INTEGER
 
@@ -256,4 +258,4 @@ cdef int string_increment_float(Place* place, View by, char* out, size_t* length
     if isnan(value) or isinf(value):
         return ST_NAN
     length[0] = format_decimal(out, value)
-    return write_raw(place, view_of(out, length[0]), DEADLINE_KEEP)
+    return write_bytes(place, view_of(out, length[0]), ENC_RAW, DEADLINE_KEEP)

@@ -1,0 +1,286 @@
+"""DEBUG: tools for tests, behind --enable-debug-command.
+
+What looks at keys or makes some does it with commands, as a client would, on a connection of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+from tellstone._core.command.keys import glob_match
+from tellstone._core.session.embedded import Caller
+from tellstone.config import DATABASES
+from tellstone.control.context import Call, Context
+from tellstone.control.encode import OK, ErrorReply, Group, Pairs, Raw, Reply, Simple, Verbatim, text
+from tellstone.control.help import help_reply, unknown_subcommand
+from tellstone.control.keys import NOT_INTEGER, integer
+from tellstone.control.protection import is_local, protected
+from tellstone.errors import ResponseError
+
+SLEEP_MAX = 10**6  # seconds
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+STRING_TYPE = b"\0\0\0\0"  # Redis's number of the type, as it goes into a digest
+SCANNED = 1000  # keys of one step
+POPULATED = 1000  # likewise
+DUMP_FRAME = 11  # bytes of a DUMP around the value: its type, a version, a checksum
+LRU_BITS = 0xFFFFFF
+
+
+def allowed(context: Context, call: Call) -> bool:
+    """Whether a client may use DEBUG."""
+    wish = context.options.enable_debug_command
+    return wish == "yes" or (wish == "local" and is_local(call)) or call.client_id == 0
+
+
+def number_before(word: str) -> float:
+    """The number that a text begins with, 0 without one, as C's strtod; negative ones become 0."""
+    match = NUMBER.match(word)
+    return max(float(match.group()), 0.0) if match else 0.0
+
+
+def run(caller: Caller, *words: bytes | str | int) -> Any:
+    """The reply of a command; an error is raised."""
+    _, reply = caller.call(words)
+    if isinstance(reply, Exception):
+        raise ResponseError(str(reply))
+    return reply
+
+
+def caller_in(context: Context, db: int) -> Caller:
+    """A connection of ours to a database."""
+    caller = Caller(context.store)
+    run(caller, "SELECT", db)
+    return caller
+
+
+# DEBUG SLEEP seconds
+async def debug_sleep(context: Context, call: Call) -> Reply:
+    """Unlike Redis's, it stops only the client that asks for it."""
+    await context.sleep(min(number_before(text(call.args[2])), SLEEP_MAX))
+    return OK
+
+
+# DEBUG SET-ACTIVE-EXPIRE 0|1
+def debug_set_active_expire(context: Context, call: Call) -> Reply:
+    """Let the timing wheels stand still, or turn again."""
+    context.store.active_expiry = bool(number_before(text(call.args[2])))
+    return OK
+
+
+# DEBUG ERROR text
+def debug_error(context: Context, call: Call) -> Reply:
+    """An error reply of the caller's own words."""
+    del context
+    return ErrorReply(text(call.args[2]))
+
+
+# DEBUG STRINGMATCH-LEN text pattern
+def debug_stringmatch_len(context: Context, call: Call) -> Reply:
+    """Whether a text is what a glob pattern means."""
+    del context
+    return int(glob_match(call.args[3], call.args[2]))
+
+
+# DEBUG POPULATE count [prefix] [size]
+async def debug_populate(context: Context, call: Call) -> Reply:
+    """Make keys `prefix:0`, `prefix:1`, ... where there are none; a few at a time, so that others are served."""
+    positive = "value is out of range, must be positive"
+    count = integer(call.args[2], positive if call.args[2].startswith(b"-") else NOT_INTEGER, 0)
+    prefix = call.args[3] if len(call.args) > 3 else b"key"
+    size = integer(call.args[4], positive if call.args[4].startswith(b"-") else NOT_INTEGER, 0) if call.args[4:] else 0
+    caller = caller_in(context, call.db)
+    for number in range(count):
+        value = b"value:%d" % number
+        run(caller, "SET", b"%b:%d" % (prefix, number), value[:size].ljust(size, b"\0") if size else value, "NX")
+        if number % POPULATED == POPULATED - 1:
+            await context.sleep(0)
+    return OK
+
+
+def xor(left: bytes, right: bytes) -> bytes:
+    """Both mixed; what is missing at the end of the shorter one is zero."""
+    return bytes(a ^ b for a, b in zip(left, right.ljust(len(left), b"\0"), strict=True))
+
+
+def digest_with(digest: bytes, data: bytes) -> bytes:
+    """Data added where order does not matter."""
+    return xor(digest, hashlib.sha1(data, usedforsecurity=False).digest())
+
+
+def digest_then(digest: bytes, data: bytes) -> bytes:
+    """Data added where order matters."""
+    return hashlib.sha1(digest_with(digest, data), usedforsecurity=False).digest()
+
+
+def digest_value(caller: Caller, key: bytes, digest: bytes) -> bytes:
+    """A value and whether it expires, added to a digest as Redis does."""
+    value = run(caller, "GET", key)
+    digest = digest_with(digest_then(digest, STRING_TYPE), value)
+    return xor(digest, b"!!expire!!") if run(caller, "PEXPIRETIME", key) > 0 else digest
+
+
+def all_keys(caller: Caller) -> Iterator[bytes]:
+    """The keys of a connection's database, each once."""
+    seen: set[bytes] = set()
+    cursor = b"0"
+    while True:
+        cursor, keys = run(caller, "SCAN", cursor, "COUNT", SCANNED)
+        yield from dict.fromkeys(key for key in keys if key not in seen)
+        seen.update(keys)
+        if cursor == b"0":
+            return
+
+
+# DEBUG DIGEST
+def debug_digest(context: Context, call: Call) -> Reply:
+    """A number of all data: equal to that of another server, or of Redis, with the same."""
+    del call
+    total = bytes(20)
+    for db in range(DATABASES):
+        if not context.store.sizes()[db][0]:
+            continue
+        caller = caller_in(context, db)
+        total = digest_then(total, db.to_bytes(4, "big"))
+        for key in all_keys(caller):
+            total = xor(total, digest_value(caller, key, digest_then(bytes(20), key)))
+    return Simple(total.hex())
+
+
+# DEBUG DIGEST-VALUE [key [key ...]]
+def debug_digest_value(context: Context, call: Call) -> Reply:
+    """The same of single values."""
+    caller = caller_in(context, call.db)
+    return [
+        Simple((digest_value(caller, key, bytes(20)) if run(caller, "EXISTS", key) else bytes(20)).hex())
+        for key in call.args[2:]
+    ]
+
+
+# DEBUG OBJECT key
+def debug_object(context: Context, call: Call) -> Reply:
+    """How a value is kept. There is no address to show: values move."""
+    caller, key = caller_in(context, call.db), call.args[2]
+    if not run(caller, "EXISTS", key):
+        raise ResponseError("ERR no such key")
+    encoding, idle = run(caller, "OBJECT", "ENCODING", key), run(caller, "OBJECT", "IDLETIME", key)
+    lru = int(context.started + context.uptime - idle) & LRU_BITS
+    size = len(run(caller, "DUMP", key)) - DUMP_FRAME
+    return Simple(
+        f"Value at:0x0 refcount:1 encoding:{text(encoding)} serializedlength:{size} lru:{lru} lru_seconds_idle:{idle}"
+    )
+
+
+# DEBUG RELOAD [MERGE] [NOFLUSH] [NOSAVE]
+def debug_reload(context: Context, call: Call) -> Reply:
+    """Refused: data is in memory only."""
+    del context
+    if any(word.lower() not in (b"merge", b"noflush", b"nosave") for word in call.args[2:]):
+        raise ResponseError("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")
+    raise ResponseError("ERR DEBUG RELOAD is not supported: there is no persistence")
+
+
+BIG_NUMBER = b"1234567999999999999999999999999999999"
+# What DEBUG PROTOCOL answers; two replies where RESP2 has another.
+EXAMPLES: dict[bytes, Reply | tuple[Reply, Reply]] = {
+    b"string": "Hello World",
+    b"integer": 12345,
+    b"double": 3.141,
+    b"bignum": (Raw(b"$%d\r\n%b\r\n" % (len(BIG_NUMBER), BIG_NUMBER)), Raw(b"(%b\r\n" % BIG_NUMBER)),
+    b"null": None,
+    b"array": [0, 1, 2],
+    b"set": Group((0, 1, 2)),
+    b"map": Pairs(((0, False), (1, True), (2, False))),
+    b"attrib": (
+        "Some real reply following the attribute",
+        Raw(
+            b"|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n"
+            b"$39\r\nSome real reply following the attribute\r\n"
+        ),
+    ),
+    b"push": (
+        ErrorReply("ERR RESP2 is not supported by this command"),
+        Raw(b">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n$40\r\nSome real reply following the push reply\r\n"),
+    ),
+    b"true": True,
+    b"false": False,
+    b"verbatim": Verbatim("This is a verbatim\nstring"),
+}
+
+
+# DEBUG PROTOCOL string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false
+def debug_protocol(context: Context, call: Call) -> Reply:
+    """An example of a type of reply."""
+    del context
+    name = call.args[2].lower()
+    if name not in EXAMPLES:
+        raise ResponseError(
+            "ERR Wrong protocol type name. Please use one of the following:"
+            " string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
+        )
+    found = EXAMPLES[name]
+    return found[call.proto >= 3] if type(found) is tuple else found
+
+
+# DEBUG HELP
+def debug_help(context: Context, call: Call) -> Reply:
+    """What DEBUG can do."""
+    del context
+    return help_reply(
+        call,
+        {
+            "DIGEST": ["Output a hex signature representing the current DB content."],
+            "DIGEST-VALUE <key> [<key> ...]": ["Output a hex signature of the values of all the specified keys."],
+            "ERROR <string>": [
+                "Return a Redis protocol error with <string> as message. Useful for clients",
+                "unit tests to simulate Redis errors.",
+            ],
+            "OBJECT <key>": ["Show low level info about `key` and associated value."],
+            "POPULATE <count> [<prefix>] [<size>]": [
+                "Create <count> string keys named key:<num>. If <prefix> is specified then",
+                "it is used instead of the 'key' prefix.",
+            ],
+            "PROTOCOL <type>": [
+                "Reply with a test value of the specified type. <type> can be: string,",
+                "integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
+                "true, false.",
+            ],
+            "SET-ACTIVE-EXPIRE <0|1>": [
+                "Setting it to 0 disables expiring keys in background when they are not",
+                "accessed (otherwise the Redis behavior). Setting it to 1 reenables back the",
+                "default.",
+            ],
+            "SLEEP <seconds>": ["Stop this client for <seconds>. Decimals allowed."],
+            "STRINGMATCH-LEN <string> <pattern>": ["Return 1 if <string> matches the glob <pattern>, 0 otherwise."],
+        },
+    )
+
+
+Subcommand = Callable[[Context, Call], "Reply | Awaitable[Reply]"]
+# By name: the handler, and how many arguments there may be, DEBUG and the name counted.
+SUBCOMMANDS: dict[bytes, tuple[Subcommand, Sequence[int]]] = {
+    b"digest": (debug_digest, range(2, 3)),
+    b"digest-value": (debug_digest_value, range(2, 2**31)),
+    b"error": (debug_error, range(3, 4)),
+    b"help": (debug_help, range(2, 3)),
+    b"object": (debug_object, range(3, 4)),
+    b"populate": (debug_populate, range(3, 6)),
+    b"protocol": (debug_protocol, range(3, 4)),
+    b"reload": (debug_reload, range(2, 2**31)),
+    b"set-active-expire": (debug_set_active_expire, range(3, 4)),
+    b"sleep": (debug_sleep, range(3, 4)),
+    b"stringmatch-len": (debug_stringmatch_len, range(4, 5)),
+}
+
+
+# DEBUG subcommand [argument [argument ...]]
+def debug(context: Context, call: Call) -> Reply | Awaitable[Reply]:
+    """Whatever of it there is; nothing where --enable-debug-command does not allow it."""
+    if not allowed(context, call):
+        raise ResponseError(protected("DEBUG", "enable-debug-command"))
+    handler, counts = SUBCOMMANDS.get(call.args[1].lower(), (debug_help, ()))
+    if len(call.args) not in counts:
+        raise unknown_subcommand(call)
+    return handler(context, call)
