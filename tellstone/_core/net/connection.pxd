@@ -16,6 +16,10 @@ else.
     LINGER  has sent everything and shut down its side; what still comes in is thrown away, or it would reset the
             connection, and with it replies that the peer has not read yet
 
+A short input does not get its turn at once: its key's slot is prefetched first, then, when the next connection has been
+read, its entry, and the turn comes one read later. So what a single request waits for in memory comes while the kernel works
+for others, as the requests of a pipeline do for one another in session.session.
+
 Replies of a tick leave together, at its end or when DEFERRED_BYTES have come together: the first of these writes may
 have to wake a client that sleeps, which costs more than all the rest of it, and the others then find it awake.
 
@@ -51,6 +55,8 @@ cdef enum:
     OUTPUT_SIZE = 65536                 # of a fresh output buffer
     OUTPUT_RECYCLED = 4194304           # more than the replies of one turn; a larger one is given back instead
     OUTPUT_SPARE = 262144               # and of buffers beyond the first one those larger than this
+    PENDING_MAX = 2                     # turns between a read and its own turn
+    PENDING_INPUT = 512                 # bytes: a longer input has more to do than to wait for memory
     DEFERRED_MAX = 64                   # connections whose replies are sent together
     DEFERRED_BYTES = 131072             # of their replies: no more than stays in the core's cache until it is sent
     CHUNK = 64                          # connections that are allocated together
@@ -94,13 +100,23 @@ cdef struct Traffic:                    # relaxed, all of it
     Peak held_input
     Peak held_output
 
+cdef struct Pending:                    # a turn that waits until memory has brought what it will touch
+    Connection* c
+    char* data
+    size_t len
+    uint64_t hash                       # of its first request's key
+    bint hashed
+
 cdef struct Connections:                # of one reactor
     int poller
     uint32_t index                      # of the reactor
     Worker worker
     int64_t now_ms                      # Unix time, of the keyspace's clock; read once a tick
     int64_t mono_ms                     # monotonic; read when SWEEP_MS have passed
-    char* input                         # INPUT_SIZE bytes
+    char* inputs[PENDING_MAX + 1]       # buffers of INPUT_SIZE bytes; those of `pending` are in use
+    uint32_t input_at                   # the one to read into
+    Pending pending[PENDING_MAX]        # oldest first
+    uint32_t pending_count
     char* spares[DEFERRED_MAX]          # output buffers to lend, the last one first
     size_t spare_caps[DEFERRED_MAX]
     uint32_t spare_count
@@ -130,6 +146,8 @@ cdef void connections_free(Connections* cs) noexcept nogil      # closes every c
 # Take a socket in: it is this reactor's from here on, and counted in `load` already. NULL: it could not be kept.
 cdef Connection* connections_adopt(Connections* cs, const SocketMessage* m) noexcept nogil
 cdef void connections_answer(Connections* cs, const AnswerMessage* m) noexcept nogil
+# Run the turns that are pending. After the last event of a tick, before anything else.
+cdef void connections_catch_up(Connections* cs) noexcept nogil
 # Send what the turns of this tick have written.
 cdef void connections_flush(Connections* cs) noexcept nogil
 # One turn for each connection that is queued now.

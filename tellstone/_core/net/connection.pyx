@@ -20,7 +20,8 @@ from tellstone._core.net.held cimport (
 from tellstone._core.net.mailbox cimport AnswerMessage, SocketMessage
 from tellstone._core.net.output cimport Sent, output_compact, output_unsent, output_write
 from tellstone._core.session.session cimport (
-    FEED_CLOSE, FEED_NEED_DATA, FEED_PARKED, FEED_YIELD, ParkedCall, Patch, Session, session_connected, session_feed,
+    FEED_CLOSE, FEED_NEED_DATA, FEED_PARKED, FEED_YIELD, ParkedCall, Patch, Session, session_ahead,
+    session_ahead_entry, session_connected, session_feed,
     session_free, session_init, session_resume,
 )
 from tellstone._core.store.keyspace cimport keyspace_add_used
@@ -215,7 +216,7 @@ cdef void connection_end(Connections* cs, Connection* c) noexcept nogil:
 
 
 cdef void drain(Connections* cs, Connection* c) noexcept nogil:
-    cdef ssize_t n = sock_read(c.fd, cs.input, INPUT_SIZE)
+    cdef ssize_t n = sock_read(c.fd, cs.inputs[cs.input_at], INPUT_SIZE)
     if n == 0 or n == SOCK_BROKEN:
         connection_close(cs, c)
 
@@ -447,8 +448,47 @@ cdef void read_on(Connections* cs, Connection* c) noexcept nogil:
     connection_turn(cs, c, held_data(&c.held), held_size(&c.held))
 
 
+cdef inline void run_oldest(Connections* cs) noexcept nogil:
+    cdef Pending p = cs.pending[0]
+    cdef uint32_t i
+    cs.pending_count -= 1
+    for i in range(cs.pending_count):
+        cs.pending[i] = cs.pending[i + 1]
+    connection_turn(cs, p.c, p.data, p.len)
+
+
+cdef inline void look_at_entry(Connections* cs, const Pending* p) noexcept nogil:
+    if p.hashed:
+        session_ahead_entry(&p.c.session, &cs.worker, p.hash)
+
+
+cdef void connections_catch_up(Connections* cs) noexcept nogil:
+    if cs.pending_count:
+        look_at_entry(cs, &cs.pending[cs.pending_count - 1])
+    while cs.pending_count:
+        run_oldest(cs)
+
+
+cdef inline void connection_pend(Connections* cs, Connection* c, char* data, size_t len) noexcept nogil:
+    """ORDER: this one's slot, the entry of the one before, whose slot has come while this one was read, then the turn of the one
+    before that."""
+    cdef Pending p
+    p.c = c
+    p.data = data
+    p.len = len
+    p.hashed = session_ahead(&c.session, &cs.worker, data, len, &p.hash)
+    if cs.pending_count:
+        look_at_entry(cs, &cs.pending[cs.pending_count - 1])
+    if cs.pending_count == PENDING_MAX:
+        run_oldest(cs)
+    cs.pending[cs.pending_count] = p
+    cs.pending_count += 1
+    cs.input_at = cs.input_at + 1 if cs.input_at < PENDING_MAX else 0
+
+
 cdef inline void connection_read(Connections* cs, Connection* c) noexcept nogil:
-    """The path of every request: one read into the shared buffer, behind the little that may be held, and a turn."""
+    """The path of every request: one read into a shared buffer, behind the little that may be held, and a turn."""
+    cdef char* input = cs.inputs[cs.input_at]
     cdef size_t kept = 0
     cdef ssize_t n
     if c.held.ptr != NULL:
@@ -456,13 +496,16 @@ cdef inline void connection_read(Connections* cs, Connection* c) noexcept nogil:
         if kept > HELD_SHARED or c.session.parser.hint > INPUT_SIZE:
             read_on(cs, c)
             return
-        memcpy(cs.input, held_data(&c.held), kept)
-    n = sock_read(c.fd, cs.input + kept, INPUT_SIZE - kept)
+        memcpy(input, held_data(&c.held), kept)
+    n = sock_read(c.fd, input + kept, INPUT_SIZE - kept)
     if n <= 0:
         no_input(cs, c, n)
         return
     note_input(cs, c, n)
-    connection_turn(cs, c, cs.input, kept + <size_t>n)
+    if kept or n > PENDING_INPUT or c.doomed:
+        connection_turn(cs, c, input, kept + <size_t>n)
+    else:
+        connection_pend(cs, c, input, <size_t>n)
 
 
 cdef void ready_otherwise(Connections* cs, Connection* c, uint32_t what) noexcept nogil:
@@ -504,9 +547,13 @@ cdef void connection_finish(Connections* cs, Connection* c) noexcept nogil:
 
 
 cdef bint connections_init(Connections* cs) noexcept nogil:
+    cdef uint32_t i
     cs.poller = poller_open()
-    cs.input = <char*>malloc(INPUT_SIZE)
-    return cs.poller >= 0 and cs.input != NULL
+    for i in range(<uint32_t>PENDING_MAX + 1):
+        cs.inputs[i] = <char*>malloc(INPUT_SIZE)
+        if cs.inputs[i] == NULL:
+            return False
+    return cs.poller >= 0
 
 
 cdef void connections_free(Connections* cs) noexcept nogil:
@@ -519,13 +566,14 @@ cdef void connections_free(Connections* cs) noexcept nogil:
     for i in range(cs.chunk_count):
         free(cs.chunks[i])
     free(cs.chunks)
-    free(cs.input)
+    for i in range(<uint32_t>PENDING_MAX + 1):
+        free(cs.inputs[i])
+        cs.inputs[i] = NULL
     while cs.spare_count:
         cs.spare_count -= 1
         free(cs.spares[cs.spare_count])
     cs.chunks = NULL
     cs.chunk_count = 0
-    cs.input = NULL
     cs.free_slots = NULL
     if cs.poller >= 0:
         sock_close(cs.poller)

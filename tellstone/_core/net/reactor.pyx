@@ -14,7 +14,7 @@ from tellstone._core.base.wake cimport wake_signal
 from tellstone._core.net.clients cimport clients_answer, clients_answer_none, query_message
 from tellstone._core.net.connection cimport (
     CHUNK, CONN_FREE, SWEEP_MS, Connection, Traffic, connection_at, connection_finish, connection_ready,
-    connections_adopt, connections_answer, connections_flush, connections_free, connections_init, connections_sweep, connections_turns,
+    connections_adopt, connections_answer, connections_catch_up, connections_flush, connections_free, connections_init, connections_sweep, connections_turns,
     connections_want_sweeps, peak_value,
 )
 from tellstone._core.net.listener cimport (
@@ -69,6 +69,7 @@ cdef inline void dispatch(Reactor* r, int count) noexcept nogil:
             r.ready_listeners |= <uint64_t>1 << (owner >> 1)
         else:
             connection_ready(&r.connections, <Connection*>owner, event_what(&r.events[i]))
+    connections_catch_up(&r.connections)
 
 
 cdef void take_socket(Reactor* r, SocketMessage* m) noexcept nogil:
@@ -116,6 +117,7 @@ cdef void begin_stop(Reactor* r) noexcept nogil:
         c = connection_at(cs, slot)
         if c.mode != CONN_FREE:
             connection_finish(cs, c)
+    connections_catch_up(cs)
     connections_flush(cs)
 
 

@@ -86,6 +86,10 @@ cdef inline void session_connected(Session* s, int fd, bint is_unix) noexcept no
         s.client.flags |= CLIENT_UNIX
 cdef void session_free(Session* s) noexcept nogil
 cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_t* consumed, int64_t now) noexcept nogil
+# Looking ahead over several sessions: the input of one is going to be fed soon. Answers whether its first request has a key, whose
+# slot is prefetched; some time later the entry can be, by the key's hash. Changes nothing.
+cdef bint session_ahead(const Session* s, Worker* w, const char* data, size_t len, uint64_t* hash) noexcept nogil
+cdef void session_ahead_entry(const Session* s, Worker* w, uint64_t hash) noexcept nogil
 # The answer to a parked call: bytes of a whole reply, and changes. Feed again afterwards, also with what was held back.
 cdef void session_resume(Session* s, const char* reply, size_t len, const Patch* patch) noexcept nogil
 # Append the line of CLIENT LIST and CLIENT INFO, with its newline.

@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset, strlen
 
 from tellstone._core.base.bytesops cimport View, same_bytes
 from tellstone._core.base.debug cimport LIVE_PARKED, LIVE_SESSION, live_add
-from tellstone._core.base.fnv cimport fnv1a_x4
+from tellstone._core.base.fnv cimport fnv1a, fnv1a_x4
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free, outbuf_size, outbuf_truncate
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_NOMEM, ST_PARKED
@@ -382,6 +382,27 @@ cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_
             return result
     consumed[0] = at
     return FEED_NEED_DATA
+
+
+cdef bint session_ahead(const Session* s, Worker* w, const char* data, size_t len, uint64_t* hash) noexcept nogil:
+    cdef uint32_t argc = 0
+    cdef Request* r = &w.batch[0]
+    cdef View key
+    if w.reader < 0 or resp_fast(data, data + len, &w.limits, w.views, BATCH_ARGS, &argc) == 0:
+        return False
+    r.first = 0
+    r.argc = argc
+    r.row = command_find(w.views[0].ptr, w.views[0].len)
+    if not has_key(r):
+        return False
+    key = w.views[r.row.first_key]
+    hash[0] = fnv1a(key.ptr, key.len)
+    keyspace_ahead_slots(w.ks, w.reader, s.client.db, hash, 1)
+    return True
+
+
+cdef void session_ahead_entry(const Session* s, Worker* w, uint64_t hash) noexcept nogil:
+    keyspace_ahead_entries(w.ks, w.reader, s.client.db, &hash, 1)
 
 
 cdef void session_describe(Session* s, OutBuf* out, int64_t now, size_t input_held) noexcept nogil:
