@@ -6,8 +6,8 @@ import threading
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tellstone._core.session.embedded import PARKED, Caller
-from tellstone.results import decoded, result
+from tellstone._core.session.embedded import Caller, Parked
+from tellstone.results import CONVERTERS, decoded, plain
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -34,27 +34,23 @@ class Commands:
         except AttributeError:
             caller = self._local.caller = Caller(self.store)
         name, reply = caller.call(words)
-        if reply is PARKED:
-            assert name is not None
-            reply = self._control(name, tuple(map(as_bytes, words)), caller.db)
-        return reply if name is None or isinstance(reply, Exception) else result(name, reply)
+        if name is None:
+            return reply
+        if isinstance(reply, Parked):
+            reply = self._control(name, reply)
+        if isinstance(reply, Exception):
+            return reply
+        return CONVERTERS.get(name, plain)(reply)
 
-    def _control(self, name: str, arguments: tuple[bytes, ...], db: int) -> Any:
+    def _control(self, name: str, call: Parked) -> Any:
         """Let Python answer a command; through bytes, so that its reply is what a client would see."""
         from tellstone.control import run
         from tellstone.control.encode import encode
 
-        return decoded(encode(run(self._context, name, arguments, db=db), 3))
+        return decoded(encode(run(self._context, name, call.arguments, db=call.db), 3))
 
     @cached_property
     def _context(self) -> Context:
         from tellstone.control import embedded
 
         return embedded(self.store)
-
-
-def as_bytes(word: Word) -> bytes:
-    """A word that the core has accepted, as it has read it."""
-    if isinstance(word, (int, float)):
-        word = repr(word)
-    return word.encode() if isinstance(word, str) else bytes(word)

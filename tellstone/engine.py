@@ -88,10 +88,11 @@ class Engine(Operations):
         A word is bytes-like, str, int or float, and the first one may be two ("CONFIG GET"). An error reply is raised,
         as a ResponseError with Redis's text. Commands about a connection do what is left of them without a socket.
         """
-        commands = self._commands or self._open_commands()
-        self._require_open()
-        answer = commands.execute(command)
-        self._require_open()  # ORDER: behind the work, which may have met a store that was being emptied
+        if self.closed:
+            raise ClosedError("the engine is closed")
+        answer = (self._commands or self._open_commands()).execute(command)
+        if self.closed:  # ORDER: behind the work, which may have met a store that was being emptied
+            raise ClosedError("the engine is closed")
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -102,10 +103,6 @@ class Engine(Operations):
         with self._state:
             self._commands = self._commands or Commands(self._store)
             return self._commands
-
-    def _require_open(self) -> None:
-        if self.closed:
-            raise ClosedError("the engine is closed")
 
     def listen(self, address: str, *, io_threads: int = 0, max_clients: int = 10_000) -> Listening:
         """Serve Redis clients at "host:port", "[ipv6]:port" or "unix:/path", from threads in the background.

@@ -25,6 +25,16 @@ def text(value: bytes | str) -> str:
     return value if isinstance(value, str) else value.decode(errors="surrogateescape")
 
 
+def text_or_none(reply: Any) -> str | None:
+    """A text that may be missing."""
+    return None if reply is None else text(reply)
+
+
+def text_list(reply: Any) -> list[str]:
+    """Several texts."""
+    return [text(value) for value in reply]
+
+
 def plain(reply: Any) -> Any:
     """Words as bytes, everything else as it is."""
     return reply.encode(errors="surrogateescape") if isinstance(reply, str) else reply
@@ -112,11 +122,11 @@ def commands(reply: Any) -> dict[str, dict[str, Any]]:
         facts[name] = {
             "name": name,
             "arity": row[1],
-            "flags": [text(flag) for flag in row[2]],
+            "flags": text_list(row[2]),
             "first_key_pos": row[3],
             "last_key_pos": row[4],
             "step_count": row[5],
-            "acl_categories": [text(category) for category in row[6]],
+            "acl_categories": text_list(row[6]),
             "tips": row[7],
             "key_specifications": row[8],
             "subcommands": row[9],
@@ -130,9 +140,11 @@ CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(("expire", "expireat", "pexpire", "pexpireat", "persist"), bool),
     **dict.fromkeys(("move", "msetnx", "renamenx", "setnx"), bool),
     **dict.fromkeys(("psetex", "setex"), ok),
+    **dict.fromkeys(("client|getname", "reset"), text_or_none),
     "client|info": client_info,
     "client|list": client_list,
     **dict.fromkeys(("command", "command|info"), commands),
+    "command|getkeys": text_list,
     "config|get": texts,
     "hello": hello,
     "incrbyfloat": float,
@@ -141,11 +153,6 @@ CONVERTERS: dict[str, Converter] = {
     "scan": scan,
     "time": time,
 }
-
-
-def result(name: str, reply: Any) -> Any:
-    """The answer of a command, by its full name."""
-    return CONVERTERS.get(name, plain)(reply)
 
 
 def decoded(data: bytes) -> Any:

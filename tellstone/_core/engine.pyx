@@ -30,13 +30,16 @@ from tellstone._core.base.status cimport (
     ST_MISSING, ST_MORE, ST_NAN, ST_NOMEM, ST_NOT_FLOAT, ST_NOT_INTEGER, ST_OK, ST_OOM, ST_OVERFLOW, ST_REFUSED, ST_TOO_BIG,
     ST_WRONGTYPE,
 )
-from tellstone._core.store.entry cimport ENTRY_BLOCK_FROM, NO_DEADLINE, entry_deadline, entry_expires, entry_key
+from tellstone._core.store.entry cimport (
+    ENTRY_BLOCK_FROM, NO_DEADLINE, access_clock, entry_deadline, entry_expires, entry_key, entry_touch,
+)
 from tellstone._core.store.grace cimport grace_reclaim
 from tellstone._core.store.keyspace cimport (
     Keyspace, Place, Store, keyspace_find, keyspace_flush, keyspace_is_full, keyspace_lock_all, keyspace_now, keyspace_scan,
     keyspace_shard, keyspace_size, keyspace_stop_upkeep, keyspace_unlock_all, place_count, place_exists, place_remove,
+    place_touch,
 )
-from tellstone._core.store.shard cimport DEADLINE_KEEP, Shard, shard_set_deadline
+from tellstone._core.store.shard cimport DEADLINE_KEEP, Shard, shard_set_deadline, shared_lately
 from tellstone._core.store.table cimport table_find
 from tellstone._core.types.string cimport (
     STRING_SCRATCH, StringValue, string_get, string_increment, string_increment_float, string_new_block, string_set,
@@ -219,6 +222,7 @@ cdef int read_value(Place* place, void* detail) noexcept nogil:
     cdef int status = string_get(place, scratch, &v)
     if r.length == 0:
         place_count(place)
+        place_touch(place)
     if status != ST_OK:
         return status
     r.length = v.view.len
@@ -266,9 +270,13 @@ cdef object read_longer(Access* a, View key, Reading* r):
     return value
 
 
+cdef inline bint is_alive(Keyspace* ks, const char* e) noexcept nogil:
+    return not entry_expires(e) or entry_deadline(e) >= keyspace_now(ks)
+
+
 cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_t* length) noexcept nogil:
-    """read_value for what is asked for most: a value without a deadline that fits the room, or no key, in a shard that is free.
-    ST_MORE for everything else, which read_value answers. A closed engine has no partitions.
+    """read_value for what is asked for most: a value that fits the room, or no key, in a shard that is free. ST_MORE for everything
+    else, which read_value answers. A closed engine has no partitions.
     """
     cdef uint64_t hash
     cdef Shard* s
@@ -288,10 +296,11 @@ cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_
         if place.found.entry == NULL:
             s.misses += 1
             status = ST_MISSING
-        elif not entry_expires(place.found.entry) and string_get(&place, scratch, &v) == ST_OK and v.view.len <= size:
+        elif is_alive(a.ks, place.found.entry) and string_get(&place, scratch, &v) == ST_OK and v.view.len <= size:
             memcpy(room, v.view.ptr, v.view.len)
             length[0] = v.view.len
             s.hits += 1
+            entry_touch(place.found.entry, access_clock(shared_lately(&a.ks.shared)))
             status = ST_OK
     lock_release(&s.lock)
     return status
@@ -400,6 +409,7 @@ cdef int move_deadline(Place* place, void* detail) noexcept nogil:
     if ms <= 0:
         place_remove(place)
         return ST_OK
+    place_touch(place)
     if not shard_set_deadline(place.part, &place.found, keyspace_now(place.ks) + ms):
         return ST_NOMEM
     return ST_OK
@@ -411,6 +421,7 @@ cdef int drop_deadline(Place* place, void* detail) noexcept nogil:
         return ST_MISSING
     if not entry_expires(place.found.entry):
         return ST_REFUSED
+    place_touch(place)
     return ST_OK if shard_set_deadline(place.part, &place.found, NO_DEADLINE) else ST_NOMEM
 
 
@@ -418,6 +429,7 @@ cdef int add_integer(Place* place, void* detail) noexcept nogil:
     cdef int64_t* number = <int64_t*>detail
     if keyspace_is_full(place.ks):
         return ST_OOM
+    place_touch(place)
     return string_increment(place, number[0], number)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from tellstone.control.context import Call, ClientFilter, Context
@@ -36,14 +37,11 @@ def milliseconds(argument: bytes) -> int:
 
 async def wait_in_vain(context: Context, call: Call, timeout: int) -> None:
     """Until the timeout, or until the client is gone. A program that calls its own engine is not kept waiting."""
-    end = time.monotonic() + timeout / 1000
-    left = LOOK_SECONDS
-    while call.client_id and left > 0:
-        left = end - time.monotonic() if timeout else LOOK_SECONDS
-        await context.sleep(max(0.0, min(left, LOOK_SECONDS)))
-        if left > LOOK_SECONDS or not timeout:
-            report = await context.clients(ClientFilter(ids=(call.client_id,)))
-            left = left if report.count else 0
+    end = time.monotonic() + timeout / 1000 if timeout else math.inf
+    while call.client_id and (left := end - time.monotonic()) > 0:
+        await context.sleep(min(left, LOOK_SECONDS))
+        if left > LOOK_SECONDS and not (await context.clients(ClientFilter(ids=(call.client_id,)))).count:
+            return
 
 
 # WAIT numreplicas timeout

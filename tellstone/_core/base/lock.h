@@ -11,9 +11,18 @@
 #include <unistd.h>
 static inline void ts_lock_sleep(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, 0, 0, 0); }
 static inline void ts_lock_wake(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0); }
+static inline void ts_word_wait(uint32_t *word, uint32_t value, int64_t us) {
+  struct timespec t = {us / 1000000, (us % 1000000) * 1000};
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &t, 0, 0);
+}
+static inline void ts_word_wake(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0, 0, 0); }
 #else
 static inline void ts_lock_sleep(uint32_t *word) { (void)word; ts_sleep_us(50); }
 static inline void ts_lock_wake(uint32_t *word) { (void)word; }
+static inline void ts_word_wait(uint32_t *word, uint32_t value, int64_t us) {
+  for (; us > 0 && ts_load_u32(word) == value; us -= 5000) ts_sleep_us(us < 5000 ? us : 5000);
+}
+static inline void ts_word_wake(uint32_t *word) { (void)word; }
 #endif
 
 typedef struct { uint32_t word; } ts_lock;

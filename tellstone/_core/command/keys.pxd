@@ -25,6 +25,7 @@ cdef int cmd_persist(Context* c) noexcept nogil
 cdef int cmd_rename(Context* c) noexcept nogil
 cdef int cmd_renamenx(Context* c) noexcept nogil
 cdef int cmd_move(Context* c) noexcept nogil
+cdef int cmd_copy(Context* c) noexcept nogil
 
 cdef int cmd_keys(Context* c) noexcept nogil
 cdef int cmd_scan(Context* c) noexcept nogil

@@ -6,7 +6,7 @@ to along.
 from libc.stdint cimport INT32_MAX, INT32_MIN, UINT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove, strlen
 
-from tellstone._core.base.block cimport Block
+from tellstone._core.base.block cimport Block, block_ref
 from tellstone._core.base.bytesops cimport View, format_u64, same_bytes
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.glob cimport glob_matches
@@ -17,19 +17,19 @@ from tellstone._core.base.status cimport (
     ST_NO_KEY, ST_NX_WITH, ST_OK, ST_REFUSED, ST_SAME_OBJECT, ST_SYNTAX,
 )
 from tellstone._core.command.arguments cimport argument_between, argument_int, deadline_of, option_is
-from tellstone._core.command.command cimport Context
+from tellstone._core.command.command cimport Context, touch_place
 from tellstone._core.command.quoting cimport reply_error_quoting
 from tellstone._core.protocol.reply cimport (
     reply_array, reply_array_later, reply_array_set, reply_bulk, reply_int, reply_null, reply_ok, reply_simple,
 )
 from tellstone._core.store.entry cimport (
-    ENC_BLOCK, ENC_RAW, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STREAM, TYPE_STRING, entry_block, entry_deadline,
-    entry_encoding, entry_key, entry_set_encoding, entry_type, entry_value, entry_value_len,
+    ENC_BLOCK, ENC_RAW, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STREAM, TYPE_STRING, entry_access, entry_block, entry_deadline,
+    entry_encoding, entry_key, entry_set_access, entry_set_encoding, entry_type, entry_value, entry_value_len,
 )
 from tellstone._core.store.keyspace cimport (
     Place, ShardSet, keyspace_close, keyspace_find, keyspace_flush, keyspace_lock, keyspace_lock_all, keyspace_open,
     keyspace_random, keyspace_scan, keyspace_shard, keyspace_size, keyspace_swap, keyspace_unlock, keyspace_unlock_all,
-    keyspace_visit_locked, place_count, place_exists, place_remove, place_write, shard_set_add, shard_set_clear,
+    keyspace_visit_locked, place_count, place_exists, place_remove, place_touch, place_write, shard_set_add, shard_set_clear,
 )
 from tellstone._core.store.shard cimport DATABASES, shard_account, shard_set_deadline
 
@@ -71,6 +71,12 @@ cdef bint remove_key(Place* place) noexcept nogil:
 cdef bint look_at_key(Place* place) noexcept nogil:
     place_count(place)
     return place_exists(place)
+
+
+cdef bint touch_key(Place* place) noexcept nogil:
+    """An access even by a client that leaves no trace otherwise: it asks for nothing else."""
+    place_touch(place)
+    return look_at_key(place)
 
 
 cdef int64_t work_on_keys(Context* c, KeyWork work) noexcept nogil:
@@ -127,7 +133,7 @@ cdef int cmd_exists(Context* c) noexcept nogil:
 
 # TOUCH key [key ...]
 cdef int cmd_touch(Context* c) noexcept nogil:
-    return reply_worked(c, look_at_key)
+    return reply_worked(c, touch_key)
 
 
 # TYPE key
@@ -252,6 +258,7 @@ cdef int expire(Context* c, int64_t base, bint seconds) noexcept nogil:
     if status != ST_OK:
         return status
     keyspace_open(c.ks, c.client.db, c.argv[1], c.hash, c.now, &place)
+    touch_place(c, &place)
     status = expire_locked(&place, deadline, options)
     keyspace_close(&place)
     if status >= 0:
@@ -285,6 +292,7 @@ cdef int cmd_persist(Context* c) noexcept nogil:
     cdef int64_t had = 0
     cdef bint done = True
     keyspace_open(c.ks, c.client.db, c.argv[1], c.hash, c.now, &place)
+    touch_place(c, &place)
     if place_exists(&place) and entry_deadline(place.found.entry) != NO_DEADLINE:
         had = 1
         done = shard_set_deadline(place.part, &place.found, NO_DEADLINE)
@@ -309,8 +317,8 @@ cdef void hand_over_block(Place* source, Place* target) noexcept nogil:
 
 
 cdef int move_value_locked(Place* source, Place* target) noexcept nogil:
-    """Value and deadline of one key to another, whatever that held; the source is gone then. ST_OK, or ST_NOMEM with
-    nothing changed. Two different places, of which the source was found last.
+    """Value, deadline and time of access of one key to another, whatever that held; the source is gone then. ST_OK, or ST_NOMEM
+    with nothing changed. Two different places, of which the source was found last.
 
     ORDER: the target is written first, because writing may fail and removing cannot; the source is found again behind
     it, because the write may have moved its slot.
@@ -319,12 +327,14 @@ cdef int move_value_locked(Place* source, Place* target) noexcept nogil:
     cdef const char* e = source.found.entry
     cdef uint8_t encoding = entry_encoding(e)
     cdef size_t length = entry_value_len(e)     # INVARIANT: below ENTRY_BLOCK_FROM, what is longer is in a block
+    cdef uint32_t access = entry_access(e)
     cdef char* to
     memcpy(value, entry_value(e), length)
     to = place_write(target, entry_type(e), encoding, length, entry_deadline(e))
     if to == NULL:
         return ST_NOMEM
     memcpy(to, value, length)
+    entry_set_access(target.found.entry, access)
     keyspace_find(source.ks, source.db, source.key, source.hash, source.now, source)
     if encoding == ENC_BLOCK:
         hand_over_block(source, target)
@@ -342,6 +352,8 @@ cdef int rename_locked(Context* c, uint64_t target_hash, bint only_new) noexcept
     keyspace_find(c.ks, c.client.db, from_key, c.hash, c.now, &source)
     if not place_exists(&source):
         return ST_NO_KEY
+    touch_place(c, &source)
+    touch_place(c, &target)
     if from_key.len == to_key.len and same_bytes(from_key.ptr, to_key.ptr, to_key.len):
         return ST_REFUSED
     if only_new and place_exists(&target):
@@ -392,6 +404,8 @@ cdef int cmd_move(Context* c) noexcept nogil:
         return ST_SAME_OBJECT
     keyspace_open(c.ks, <int>db, c.argv[1], c.hash, c.now, &target)
     keyspace_find(c.ks, c.client.db, c.argv[1], c.hash, c.now, &source)
+    touch_place(c, &source)
+    touch_place(c, &target)
     if not place_exists(&source):
         status = ST_MISSING
     elif place_exists(&target):
@@ -399,6 +413,98 @@ cdef int cmd_move(Context* c) noexcept nogil:
     else:
         status = move_value_locked(&source, &target)
     keyspace_close(&target)
+    if status >= 0:
+        reply_int(c.out, 1 if status == ST_OK else 0)
+    return status
+
+
+# Copying values -------------------------------------------------------------------------------------------------
+
+
+cdef struct CopyOptions:
+    int db                          # of the target
+    bint replace
+
+
+cdef int copy_options(Context* c, CopyOptions* o) noexcept nogil:
+    """ORDER: a database is checked where it is named, before the options behind it."""
+    cdef uint32_t i = 3
+    cdef int64_t db
+    cdef int status
+    o.db = c.client.db
+    o.replace = False
+    while i < c.argc:
+        if option_is(c.argv[i], b"replace", 7):
+            o.replace = True
+        elif option_is(c.argv[i], b"db", 2) and i + 1 < c.argc:
+            i += 1
+            status = argument_between(c.out, c.argv[i], INT32_MIN, INT32_MAX, &db)
+            if status != ST_OK:
+                return status
+            if db < 0 or db >= DATABASES:
+                return ST_DB_RANGE
+            o.db = <int>db
+        else:
+            return ST_SYNTAX
+        i += 1
+    return ST_OK
+
+
+cdef int copy_value_locked(Place* source, Place* target) noexcept nogil:
+    """Value and deadline of one key for another too, whatever that held. ST_OK, or ST_NOMEM with nothing changed. Two different
+    places, of which the source was found last; it is stale then.
+
+    A block is not copied: both entries hold a count of it, and the first that changes its bytes makes its own (types.string).
+    """
+    cdef char value[ENTRY_BLOCK_FROM]
+    cdef const char* e = source.found.entry
+    cdef uint8_t encoding = entry_encoding(e)
+    cdef size_t length = entry_value_len(e)     # INVARIANT: as in move_value_locked
+    cdef Block* block = entry_block(e) if encoding == ENC_BLOCK else NULL
+    cdef char* to
+    memcpy(value, entry_value(e), length)
+    to = place_write(target, entry_type(e), encoding, length, entry_deadline(e))
+    if to == NULL:
+        return ST_NOMEM
+    memcpy(to, value, length)
+    if block != NULL:
+        block_ref(block)
+        target.part.block_bytes += block.room
+        shard_account(target.part)
+    return ST_OK
+
+
+cdef int copy_locked(Context* c, const CopyOptions* o, uint64_t target_hash) noexcept nogil:
+    """ST_OK, ST_MISSING (no source), ST_REFUSED (by the target) or ST_NOMEM. ORDER: as in rename_locked."""
+    cdef Place source, target
+    keyspace_find(c.ks, o.db, c.argv[2], target_hash, c.now, &target)
+    keyspace_find(c.ks, c.client.db, c.argv[1], c.hash, c.now, &source)
+    place_count(&source)
+    if not place_exists(&source):
+        return ST_MISSING
+    touch_place(c, &source)
+    touch_place(c, &target)
+    if place_exists(&target) and not o.replace:
+        return ST_REFUSED
+    return copy_value_locked(&source, &target)
+
+
+# COPY source destination [DB destination-db] [REPLACE]
+cdef int cmd_copy(Context* c) noexcept nogil:
+    cdef uint64_t target_hash = hash_of(c.argv[2])
+    cdef CopyOptions o
+    cdef ShardSet shards
+    cdef int status = copy_options(c, &o)
+    if status != ST_OK:
+        return status
+    if o.db == c.client.db and c.argv[1].len == c.argv[2].len and same_bytes(c.argv[1].ptr, c.argv[2].ptr, c.argv[1].len):
+        return ST_SAME_OBJECT
+    shard_set_clear(&shards)
+    shard_set_add(&shards, keyspace_shard(c.ks, c.hash).index)
+    shard_set_add(&shards, keyspace_shard(c.ks, target_hash).index)
+    keyspace_lock(c.ks, &shards)
+    status = copy_locked(c, &o, target_hash)
+    keyspace_unlock(c.ks, &shards)
     if status >= 0:
         reply_int(c.out, 1 if status == ST_OK else 0)
     return status

@@ -52,7 +52,10 @@ cdef Command* _add(str name, Command* parent, str parent_name, Handler handler, 
     row = command_add(short, full, parent)
     if row == NULL:
         raise ImportError(f"the command table has no room for {full.decode()}")
-    words = flags.split()
+    words = [word for word in _FLAGS if word in flags.split()]
+    unknown = set(flags.split()) - set(words)
+    if unknown:
+        raise ImportError(f"{full.decode()}: unknown flags {unknown}")
     row.handler = handler
     row.arity = arity
     row.flags = <uint64_t>sum(_FLAGS[word] for word in words)

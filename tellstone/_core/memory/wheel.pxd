@@ -17,7 +17,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from tellstone._core.memory.arena cimport Arena
 
 cdef enum:
-    WHEEL_NODE_AT = 4               # bytes into the object
+    WHEEL_NODE_AT = 7               # bytes into the object
     WHEEL_NODE_SIZE = 16
     WHEEL_LEVELS = 4
     WHEEL_SLOTS_MIN = 8

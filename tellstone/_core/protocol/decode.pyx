@@ -288,7 +288,7 @@ cdef int append(Decoder d, const char* data, size_t n) except -1:
     cdef size_t kept = d.len - d.start
     cdef size_t cap
     cdef char* grown
-    if d.start >= kept and d.cap - d.len < n:
+    if d.start and d.start >= kept and d.cap - d.len < n:
         memmove(d.data, d.data + d.start, kept)
         d.start = 0
         d.len = kept
