@@ -1,5 +1,5 @@
 """The option table. An option is a field of Options; everything else is made from that: flags, variables, `--help`,
-the README's table, and what CONFIG GET and SET know.
+the README's table, the names of the configuration file, and what CONFIG GET and SET know.
 
 A field's name is the flag (`max_mem_bytes` is `--max-mem-bytes`), the variable (TSD_MAX_MEM_BYTES, unless the row says
 otherwise) and the name in CONFIG; Redis's names for the same thing are aliases there. An option is added here when it
@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Annotated, Any, get_args, get_type_hints
 
 from tellstone.units import (
+    INT64_MAX,
     MILLISECOND,
     SECOND,
     SECONDS_MAX,
@@ -27,6 +28,8 @@ from tellstone.units import (
     OutputBuffers,
     OutputLimit,
     OutputLimits,
+    Path,
+    Percentiles,
     Size,
     Whole,
 )
@@ -127,7 +130,7 @@ class Options:
     max_mem_bytes: Annotated[
         int,
         Row(
-            Size(0, 2**63 - 1),
+            Size(0, INT64_MAX),
             "Memory",
             "Memory ceiling; writes are refused above it",
             zero="unlimited",
@@ -152,6 +155,62 @@ class Options:
     ] = 0
     io_threads: Annotated[int, Row(Whole(0, 128), "Threads", "Threads that serve connections", zero="automatic")] = 0
 
+    slowlog_log_slower_than: Annotated[
+        int,
+        Row(
+            Whole(-1, INT64_MAX),
+            "Observing",
+            "Microseconds from which a call is slow; -1: none is",
+            part="records",
+        ),
+    ] = 10_000
+    slowlog_max_len: Annotated[
+        int, Row(Whole(0, INT64_MAX), "Observing", "Slow calls that are kept for SLOWLOG", part="records")
+    ] = 128
+    latency_monitor_threshold: Annotated[
+        int,
+        Row(
+            Whole(0, INT64_MAX),
+            "Observing",
+            "Milliseconds that make a call a latency event",
+            zero="off",
+            part="records",
+        ),
+    ] = 0
+    latency_tracking: Annotated[
+        bool,
+        Row(
+            Flag(), "Observing", "Show how the durations of commands are distributed", config_only=True, part="records"
+        ),
+    ] = True
+    latency_tracking_info_percentiles: Annotated[
+        tuple[float, ...],
+        Row(
+            Percentiles(),
+            "Observing",
+            "Percentiles of durations that INFO shows",
+            config_only=True,
+            part="records",
+        ),
+    ] = (50.0, 99.0, 99.9)
+
+    config: Annotated[str, Row(Path(), "Process", "File of options: YAML, `name: value`")] = ""
+    cluster_mode: Annotated[
+        str,
+        Row(
+            Choice(("off", "emulated")),
+            "Process",
+            "Answer as a cluster of one node: emulated, or off",
+        ),
+    ] = "off"
+    enable_debug_command: Annotated[
+        str,
+        Row(
+            Choice(("no", "yes", "local")),
+            "Process",
+            "Allow DEBUG: no, yes, or local (from this machine)",
+        ),
+    ] = "no"
     shutdown_timeout: Annotated[
         timedelta,
         Row(
@@ -196,6 +255,16 @@ class Option:
         """The variable; empty for an option that has none."""
         return "" if self.row.config_only else self.row.env or f"TSD_{self.name.upper()}"
 
+    def from_text(self, text: str) -> Any:
+        """A value as a flag, a variable or the configuration file has it. Raises ValueError."""
+        if self.row.config_only:
+            return self.row.kind.config_parse(text, self.default)
+        return self.row.kind.parse(text)
+
+    def to_text(self, value: Any) -> str:
+        """A value as from_text reads it."""
+        return self.row.kind.config_show(value) if self.row.config_only else self.row.kind.show(value)
+
     @property
     def shown_default(self) -> str:
         """The default as the help and the README give it."""
@@ -235,11 +304,11 @@ FACTS = {
     for fact in (
         Fact("appendonly", "no"),
         Fact("bind", lambda options: options.resp_addr.host),
-        Fact("cluster-enabled", "no", lenient=False),
+        Fact("cluster-enabled", lambda options: "yes" if options.cluster_mode == "emulated" else "no", lenient=False),
         Fact("daemonize", "no", lenient=False),
         Fact("databases", str(DATABASES), lenient=False),
         Fact("dir", lambda _: os.getcwd()),
-        Fact("enable-debug-command", "yes", lenient=False),
+        Fact("enable-module-command", "no", lenient=False),
         Fact("logfile", "", lenient=False),
         Fact("maxmemory-policy", "noeviction"),
         Fact("notify-keyspace-events", ""),

@@ -28,6 +28,7 @@ from tellstone._core.net.reactor import ReactorGroup
 from tellstone._core.store.keyspace import Store
 from tellstone.config import Options
 from tellstone.control import HANDLERS
+from tellstone.control.commands import BY_NAME
 from tellstone.control.context import TOTALS, ClientFilter, ClientReport, Context
 from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Reply, encode, text
 from tellstone.errors import ResponseError, StartError
@@ -43,6 +44,7 @@ SAMPLE_COUNT = 8
 RESERVED_FILES = 32  # beside connections
 FILES_A_THREAD = 4
 ANSWER_SECONDS = 5.0  # for all reactors to report on their clients
+SECRETS = (b"requirepass", b"masterauth", b"masteruser", b"tls-key-file-pass", b"tls-client-key-file-pass")
 JOIN_SECONDS = 0.05  # between two looks, while reactors end, at whether they shall end at once
 
 
@@ -107,11 +109,12 @@ class Question:
 class Server(Context):
     """See the module. Without a store of its owner's it makes one. A server lives once."""
 
-    parts = frozenset({"store", "reactors", "server", "log"})
+    parts = frozenset({"store", "reactors", "records", "server", "log"})
 
     def __init__(self, options: Options, *, store: Store | None = None) -> None:
-        options = settled(options, store)
+        given, options = options, settled(options, store)
         super().__init__(store or make_store(options), options)
+        self.given = given
         self.ready: Future[None] = Future()  # done when clients can connect; holds what went wrong before
         self.listeners: list[Listener] = []
         self._bridge = ControlBridge()
@@ -197,6 +200,8 @@ class Server(Context):
             self.options.resp_addr = replace(self.options.resp_addr, port=self.listeners[0].address.port)
         options = self.options
         self._reactors = ReactorGroup(self.store, self._bridge, options.io_threads, **self._reactor_settings())
+        self.records = self._reactors.records
+        self.apply("records")
         for listener in self.listeners:
             self._reactors.listen(listener.socket.detach(), listener.is_unix, listener.address.path or listener.name)
         self._reactors.start()
@@ -236,25 +241,49 @@ class Server(Context):
 
     def _handle(self, call: ControlCall) -> None:
         """Answer a call at once, or start a task that does when its handler has to wait."""
+        begun = time.perf_counter()
         try:
             reply = HANDLERS[call.name](self, call)
-            if isinstance(reply, Awaitable):
-                task = asyncio.ensure_future(self._answer_later(call, reply))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            else:
-                self._answer(call, reply)
         except Exception as error:
-            self._answer(call, refusal(call, error))
+            reply = refusal(call, error)
+        if isinstance(reply, Awaitable):
+            task = asyncio.ensure_future(self._answer_later(call, reply, begun))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self._answer(call, reply, begun)
 
-    async def _answer_later(self, call: ControlCall, reply: Awaitable[Reply]) -> None:
+    async def _answer_later(self, call: ControlCall, waiting: Awaitable[Reply], begun: float) -> None:
         try:
-            self._answer(call, await reply)
+            reply = await waiting
         except Exception as error:
-            self._answer(call, refusal(call, error))
+            reply = refusal(call, error)
+        self._answer(call, reply, begun)
 
-    def _answer(self, call: ControlCall, reply: Reply) -> None:
-        call.answer(encode(reply, call.proto), close=reply is NOTHING)
+    def _answer(self, call: ControlCall, reply: Reply, begun: float) -> None:
+        """ORDER: the record comes last. The slow log shows no SLOWLOG GET that is being answered, nor does INFO count
+        itself.
+        """
+        try:
+            data = encode(reply, call.proto)
+        except Exception as error:
+            reply = refusal(call, error)
+            data = encode(reply, call.proto)
+        call.answer(data, close=reply is NOTHING)
+        self._record(call, reply, time.perf_counter() - begun)
+
+    def _record(self, call: ControlCall, reply: Reply, seconds: float) -> None:
+        """Add the time of a call, and its failure. Who waits for something to happen has taken no time, as in Redis."""
+        row = BY_NAME[call.name]
+        self.records.add_call(
+            row["id"],
+            0 if "blocking" in row["flags"] else seconds * 1e6,
+            shown_arguments(call),
+            addr=call.addr,
+            name=call.client_name,
+            fast="fast" in row["flags"],
+            error=reply.encode(ENCODING, ERRORS) if isinstance(reply, ErrorReply) and reply is not NOTHING else None,
+        )
 
     # As a Context
 
@@ -263,6 +292,7 @@ class Server(Context):
         if self._reactors is None:
             return {}
         figures = self._reactors.stats()
+        figures["errors"] += self._reactors.records.own_errors
         return {name: figures[name] for name in TOTALS}
 
     def gauges(self) -> Counter[str]:
@@ -275,6 +305,11 @@ class Server(Context):
             return {}
         (begun, before), (ended, after) = self._samples[0], self._samples[-1]
         return {name: (after[name] - before[name]) / (ended - begun) for name in after}
+
+    def reset_counters(self, row: int = -1) -> None:
+        """See Context."""
+        super().reset_counters(row)
+        self._samples = []
 
     def _sample(self) -> None:
         """Look at the counters, now and from time to time."""
@@ -300,6 +335,16 @@ class Server(Context):
             return question.report
         finally:
             del self._questions[token]
+
+    def pause(self, milliseconds: int, *, everything: bool) -> None:
+        """See Context."""
+        assert self._reactors is not None
+        self._reactors.pause(milliseconds, everything)
+
+    def unpause(self) -> None:
+        """See Context."""
+        assert self._reactors is not None
+        self._reactors.unpause()
 
     def shut_down(self, *, now: bool) -> None:
         """See Context."""
@@ -366,6 +411,14 @@ def question_of(wanted: ClientFilter) -> dict[str, Any]:
         if values[name] is not None:
             values[name] = values[name].encode(ENCODING, ERRORS)
     return values
+
+
+def shown_arguments(call: ControlCall) -> tuple[bytes, ...]:
+    """What the slow log may show of a call."""
+    if call.name != "config|set":
+        return call.args
+    hidden = {at + 1 for at in range(2, len(call.args), 2) if call.args[at].lower() in SECRETS}
+    return tuple(b"(redacted)" if at in hidden else argument for at, argument in enumerate(call.args))
 
 
 def refusal(call: ControlCall, error: Exception) -> Reply:

@@ -38,6 +38,7 @@ MILLISECOND = timedelta(milliseconds=1)
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
 SECONDS_MAX = 2**31 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1", "t"), True),
@@ -135,7 +136,7 @@ class Whole(Kind[int]):
 
     def config_parse_whole(self, text: str) -> int:
         """See Kind."""
-        if not INTEGER.fullmatch(text):
+        if not INTEGER.fullmatch(text) or text == "-0" or not INT64_MIN <= int(text) <= INT64_MAX:
             raise ValueError("argument couldn't be parsed into an integer")
         if not self.low <= int(text) <= self.high:
             raise ValueError(bounds(self.low, self.high))
@@ -295,6 +296,71 @@ class Choice(Kind[str]):
         if text.lower() not in self.words:
             raise ValueError("argument(s) must be one of the following: " + ", ".join(self.words))
         return text.lower()
+
+
+@dataclass(frozen=True)
+class Path(Kind[str]):
+    """A file's name; empty is none."""
+
+    metavar = "FILE"
+
+    @property
+    def allowed(self) -> str:
+        """See Kind."""
+        return "the name of a file"
+
+    def parse(self, text: str) -> str:
+        """As it is."""
+        if not text or "\0" in text:
+            raise ValueError(text)
+        return text
+
+    def show(self, value: str) -> str:
+        """See Kind."""
+        return value or "none"
+
+    def config_parse_whole(self, text: str) -> str:
+        """See Kind."""
+        return text
+
+    def config_show(self, value: str) -> str:
+        """Empty where there is none."""
+        return value
+
+
+def plain_number(number: float) -> str:
+    """A number as Redis shows a percentile: no exponent, no zeros at its end."""
+    return f"{number:f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True)
+class Percentiles(Kind[tuple[float, ...]]):
+    """Percentages, separated by blanks; there may be none."""
+
+    metavar = "PERCENTILES"
+
+    @property
+    def allowed(self) -> str:
+        """See Kind."""
+        return "numbers from 0 to 100, separated by blanks"
+
+    def parse(self, text: str) -> tuple[float, ...]:
+        """See Kind."""
+        return self.config_parse_whole(text)
+
+    def show(self, value: tuple[float, ...]) -> str:
+        """See Kind."""
+        return " ".join(map(plain_number, value))
+
+    def config_parse_whole(self, text: str) -> tuple[float, ...]:
+        """See Kind."""
+        try:
+            numbers = tuple(map(float, text.split(" "))) if text else ()
+        except ValueError:
+            raise ValueError("Invalid latency-tracking-info-percentiles parameters") from None
+        if any(not 0 <= number <= 100 for number in numbers):
+            raise ValueError("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]")
+        return numbers
 
 
 @dataclass(frozen=True)

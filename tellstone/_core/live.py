@@ -1,4 +1,4 @@
-"""Counts of live C objects, kept by the debug build alone: the array that every compiled module adds to (base/debug.h)."""
+"""Counts of live C objects, kept by the debug build alone: the array that all modules add to (base/debug.h)."""
 
 import ctypes
 

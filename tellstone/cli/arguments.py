@@ -1,7 +1,7 @@
 """Command lines and environments, read into options.
 
-Precedence: flag, variable, default. Every complaint is one line that names the flag or variable, what was given and
-what is allowed.
+Precedence: flag, variable, configuration file, default. Every complaint is one line that names the flag, the variable
+or the file and its entry, what was given and what is allowed.
 """
 
 from __future__ import annotations
@@ -54,6 +54,16 @@ def read_environment(invocation: Invocation, environ: Mapping[str, str]) -> None
             invocation.warnings.append(f"unknown variable {name}{nearest(name, list(BY_ENV))}")
 
 
+def read_file(invocation: Invocation) -> None:
+    """Take what the configuration file says of options that are not given otherwise."""
+    from tellstone import configfile  # a server without a file needs no YAML
+
+    for name, value in configfile.read(invocation.options.config).items():
+        if name not in invocation.given:
+            setattr(invocation.options, name, value)
+            invocation.given.add(name)
+
+
 def read_flag(invocation: Invocation, word: str, rest: Iterator[str]) -> None:
     """Take a flag and its value: the part behind "=", else the next word. Yes-or-no flags need no value."""
     flag, given, text = word.partition("=")
@@ -87,4 +97,6 @@ def parse(words: Sequence[str], environ: Mapping[str, str]) -> Invocation:
             raise OptionError(f"unexpected argument {word!r}")
         else:
             raise OptionError(f"unknown command {word!r}{nearest(word, COMMANDS)}")
+    if invocation.options.config:
+        read_file(invocation)
     return invocation

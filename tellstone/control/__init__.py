@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, cast
 
-from tellstone.control.clients import client_help, client_kill, client_list
+from tellstone.control.clients import CLIENT_HANDLERS
 from tellstone.control.cluster import CLUSTER_HANDLERS
 from tellstone.control.commands import (
     command,
@@ -51,9 +51,7 @@ Handler = Callable[[Context, Call], "Reply | Awaitable[Reply]"]
 
 HANDLERS: dict[str, Handler] = {
     **CLUSTER_HANDLERS,
-    "client|help": client_help,
-    "client|kill": client_kill,
-    "client|list": client_list,
+    **CLIENT_HANDLERS,
     "command": command,
     "command|count": command_count,
     "command|docs": command_docs,

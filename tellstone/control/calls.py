@@ -30,12 +30,13 @@ class CommandCalls:
 
 def commands_called(context: Context, asking: str = "") -> Iterator[CommandCalls]:
     """Commands that have been called or refused, in the order of the table. asking: the command that wants to know,
-    whose present call has not ended yet."""
+    whose present call has not ended yet.
+    """
     for row, (calls, microseconds, failed, rejected, durations) in sorted(context.records.tally()["rows"].items()):
         name = NAMES[row]
-        calls -= asking == name and calls > 0
-        if calls or failed or rejected:
-            yield CommandCalls(name, calls, microseconds, failed, rejected, durations)
+        ended = calls - (asking == name and calls > 0)
+        if ended or failed or rejected:
+            yield CommandCalls(name, ended, microseconds, failed, rejected, durations)
 
 
 def percentile(durations: Durations, percent: float) -> float:

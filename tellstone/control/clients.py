@@ -1,49 +1,52 @@
-"""CLIENT LIST and CLIENT KILL: questions to all reactors. The rest of CLIENT is answered where the connection is."""
+"""CLIENT, as far as it is about other clients than the one that asks; the rest is answered where the connection is.
+
+Words are compared up to a zero byte, as Redis compares them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tellstone.control.context import Call, ClientFilter, Context
 from tellstone.control.encode import OK, Reply, Verbatim, text
-from tellstone.control.help import help_reply
+from tellstone.control.help import help_reply, unknown_subcommand
+from tellstone.control.keys import NOT_INTEGER, integer, milliseconds
 from tellstone.errors import ResponseError
-from tellstone.units import INTEGER
 
 TYPES = {"normal": "normal", "master": "master", "replica": "replica", "slave": "replica", "pubsub": "pubsub"}
 USERS = ("default",)
+SYNTAX = "ERR syntax error"
+NOT_ABOVE_ZERO = "client-id should be greater than 0"
+
+
+def word(argument: bytes) -> str:
+    """An argument as a C string."""
+    return text(argument.partition(b"\0")[0])
 
 
 def client_type(argument: bytes) -> str:
     """A type of clients by its name."""
-    name = text(argument)
+    name = word(argument)
     if name.lower() not in TYPES:
         raise ResponseError(f"ERR Unknown client type '{name}'")
     return TYPES[name.lower()]
-
-
-def number(argument: bytes, refusal: str) -> int:
-    """A 64-bit integer."""
-    word = text(argument)
-    if not INTEGER.fullmatch(word) or not -(2**63) <= int(word) < 2**63:
-        raise ResponseError(f"ERR {refusal}")
-    return int(word)
 
 
 # CLIENT LIST [TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID client-id [client-id ...]]
 async def client_list(context: Context, call: Call) -> Reply:
     """A line for each client, in the order of their numbers, or in the order asked for."""
     arguments = call.args[2:]
-    option = arguments[0].lower() if arguments else b""
-    if len(arguments) == 2 and option == b"type":
+    option = word(arguments[0]).lower() if arguments else ""
+    if len(arguments) == 2 and option == "type":
         wanted = ClientFilter(type=client_type(arguments[1]))
-    elif len(arguments) > 1 and option == b"id":
-        wanted = ClientFilter(ids=tuple(number(argument, "Invalid client ID") for argument in arguments[1:]))
+    elif len(arguments) > 1 and option == "id":
+        wanted = ClientFilter(ids=tuple(integer(argument, "Invalid client ID") for argument in arguments[1:]))
     elif not arguments:
         wanted = ClientFilter()
     else:
-        raise ResponseError("ERR syntax error")
+        raise ResponseError(SYNTAX)
     if wanted.ids:
         wanted = replace(wanted, ids=tuple(client for client in wanted.ids if client > 0))
         if not wanted.ids:
@@ -59,7 +62,7 @@ async def client_kill(context: Context, call: Call) -> Reply:
     """Close connections. The old form may close the caller's own and answers OK, the new one answers a number."""
     arguments = call.args[2:]
     if len(arguments) == 1:
-        wanted = ClientFilter(addr=text(arguments[0]), caller=call.client_id)
+        wanted = ClientFilter(addr=word(arguments[0]), caller=call.client_id)
         if not (await context.clients(wanted, kill=True)).count:
             raise ResponseError("ERR No such client")
         return OK
@@ -68,77 +71,170 @@ async def client_kill(context: Context, call: Call) -> Reply:
 
 
 def kill_filter(arguments: Sequence[bytes], wanted: ClientFilter) -> ClientFilter:
-    """The filter that pairs of CLIENT KILL describe."""
-    if len(arguments) % 2:
-        raise ResponseError("ERR syntax error")
-    for name, value in zip(arguments[::2], arguments[1::2], strict=True):
-        option = name.lower()
-        if option == b"id":
-            client = number(value, "client-id should be greater than 0")
-            if client < 1:
-                raise ResponseError("ERR client-id should be greater than 0")
-            wanted = replace(wanted, ids=(client,))
-        elif option == b"type":
-            wanted = replace(wanted, type=client_type(value))
-        elif option == b"user":
-            wanted = replace(wanted, user=user_name(value))
-        elif option == b"addr":
-            wanted = replace(wanted, addr=text(value))
-        elif option == b"laddr":
-            wanted = replace(wanted, laddr=text(value))
-        elif option == b"skipme" and value.lower() in (b"yes", b"no"):
-            wanted = replace(wanted, skip_caller=value.lower() == b"yes")
-        else:
-            raise ResponseError("ERR syntax error")
+    """The filter that pairs of CLIENT KILL describe; the first bad one is refused."""
+    for at in range(0, len(arguments), 2):
+        option = word(arguments[at]).lower()
+        if at + 1 == len(arguments) or option not in KILL_OPTIONS:
+            raise ResponseError(SYNTAX)
+        wanted = replace(wanted, **KILL_OPTIONS[option](arguments[at + 1]))
     return wanted
+
+
+def skip_caller(argument: bytes) -> bool:
+    """Yes or no."""
+    answer = word(argument).lower()
+    if answer not in ("yes", "no"):
+        raise ResponseError(SYNTAX)
+    return answer == "yes"
 
 
 def user_name(argument: bytes) -> str:
     """A user that exists."""
     name = text(argument)
     if name not in USERS:
-        raise ResponseError(f"ERR No such user '{name}'")
+        raise ResponseError(f"ERR No such user '{word(argument)}'")
     return name
+
+
+KILL_OPTIONS: dict[str, Callable[[bytes], dict[str, Any]]] = {
+    "id": lambda value: {"ids": (integer(value, NOT_ABOVE_ZERO, 1),)},
+    "type": lambda value: {"type": client_type(value)},
+    "addr": lambda value: {"addr": word(value)},
+    "laddr": lambda value: {"laddr": word(value)},
+    "user": lambda value: {"user": user_name(value)},
+    "skipme": lambda value: {"skip_caller": skip_caller(value)},
+}
+
+
+# CLIENT PAUSE timeout [WRITE|ALL]
+def client_pause(context: Context, call: Call) -> Reply:
+    """Hold back the commands of all clients, or those that write. A pause gets no shorter and no weaker."""
+    if len(call.args) > 4:
+        raise unknown_subcommand(call)
+    mode = word(call.args[3]).lower() if len(call.args) == 4 else "all"
+    if mode not in ("write", "all"):
+        raise ResponseError("ERR CLIENT PAUSE mode must be WRITE or ALL")
+    context.pause(milliseconds(call.args[2]), everything=mode == "all")
+    return OK
+
+
+# CLIENT UNPAUSE
+def client_unpause(context: Context, call: Call) -> Reply:
+    """End a pause at once."""
+    del call
+    context.unpause()
+    return OK
+
+
+# CLIENT UNBLOCK client-id [TIMEOUT|ERROR]
+def client_unblock(context: Context, call: Call) -> Reply:
+    """Let a client go on that waits in WAIT or WAITAOF: 1, or 0 if it does not."""
+    if len(call.args) > 4:
+        raise unknown_subcommand(call)
+    how = word(call.args[3]).lower() if len(call.args) == 4 else "timeout"
+    if how not in ("timeout", "error"):
+        raise ResponseError("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+    blocked = context.blocked.get(integer(call.args[2], NOT_INTEGER))
+    if blocked is None or blocked.released:
+        return 0
+    blocked.release(error=how == "error")
+    return 1
+
+
+# CLIENT TRACKING ON|OFF [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]
+async def client_tracking(context: Context, call: Call) -> Reply:
+    """There is no client-side caching yet: OFF is what it is, and ON is refused."""
+    await tracking_options(context, call.args[3:])
+    switch = word(call.args[2]).lower()
+    if switch == "off":
+        return OK
+    if switch != "on":
+        raise ResponseError(SYNTAX)
+    raise ResponseError("ERR client-side caching is not supported yet")
+
+
+async def tracking_options(context: Context, options: Sequence[bytes]) -> None:
+    """Refuse what no tracking could have."""
+    target, at = 0, 0
+    while at < len(options):
+        option = word(options[at]).lower()
+        takes = option in ("redirect", "prefix")
+        if at + takes == len(options) or not (takes or option in ("bcast", "optin", "optout", "noloop")):
+            raise ResponseError(SYNTAX)
+        if option == "redirect":
+            if target:
+                raise ResponseError("ERR A client can only redirect to a single other client")
+            target = integer(options[at + 1], NOT_INTEGER)
+            if target <= 0 or not (await context.clients(ClientFilter(ids=(target,)))).count:
+                raise ResponseError("ERR The client ID you want redirect to does not exist")
+        at += 1 + takes
+
+
+# CLIENT CACHING YES|NO
+def client_caching(context: Context, call: Call) -> Reply:
+    """What Redis says to a client that has not turned tracking on."""
+    del context, call
+    raise ResponseError(
+        "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
+    )
 
 
 # CLIENT HELP
 def client_help(context: Context, call: Call) -> Reply:
     """What CLIENT can do."""
     del context
-    types = "(NORMAL|MASTER|REPLICA|PUBSUB)"
-    return help_reply(
-        call,
-        {
-            "GETNAME": ["Return the name of the current connection."],
-            "ID": ["Return the ID of the current connection."],
-            "INFO": ["Return information about the current client connection."],
-            "KILL <ip:port>": ["Kill connection made from <ip:port>."],
-            "KILL <option> <value> [<option> <value> [...]]": [
-                "Kill connections. Options are:",
-                "* ADDR (<ip:port>|<unixsocket>:0)",
-                "  Kill connections made from the specified address",
-                "* LADDR (<ip:port>|<unixsocket>:0)",
-                "  Kill connections made to specified local address",
-                f"* TYPE {types}",
-                "  Kill connections by type.",
-                "* USER <username>",
-                "  Kill connections authenticated by <username>.",
-                "* SKIPME (YES|NO)",
-                "  Skip killing current connection (default: yes).",
-            ],
-            "LIST [options ...]": [
-                "Return information about client connections. Options:",
-                f"* TYPE {types}",
-                "  Return clients of specified type.",
-            ],
-            "REPLY (ON|OFF|SKIP)": ["Control the replies sent to the current connection."],
-            "SETNAME <name>": ["Assign the name <name> to the current connection."],
-            "SETINFO <option> <value>": [
-                "Set client meta attr. Options are:",
-                "* LIB-NAME: the client lib name.",
-                "* LIB-VER: the client lib version.",
-            ],
-            "NO-EVICT (ON|OFF)": ["Protect current client connection from eviction."],
-            "NO-TOUCH (ON|OFF)": ["Will not touch LRU/LFU stats when this mode is on."],
-        },
-    )
+    return help_reply(call, HELP)
+
+
+TYPE_NAMES = "(NORMAL|MASTER|REPLICA|PUBSUB)"
+HELP = {
+    "CACHING (YES|NO)": ["Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes."],
+    "GETREDIR": ["Return the client ID we are redirecting to when tracking is enabled."],
+    "GETNAME": ["Return the name of the current connection."],
+    "ID": ["Return the ID of the current connection."],
+    "INFO": ["Return information about the current client connection."],
+    "KILL <ip:port>": ["Kill connection made from <ip:port>."],
+    "KILL <option> <value> [<option> <value> [...]]": [
+        "Kill connections. Options are:",
+        "* ADDR (<ip:port>|<unixsocket>:0)",
+        "  Kill connections made from the specified address",
+        "* LADDR (<ip:port>|<unixsocket>:0)",
+        "  Kill connections made to specified local address",
+        f"* TYPE {TYPE_NAMES}",
+        "  Kill connections by type.",
+        "* USER <username>",
+        "  Kill connections authenticated by <username>.",
+        "* SKIPME (YES|NO)",
+        "  Skip killing current connection (default: yes).",
+    ],
+    "LIST [options ...]": [
+        "Return information about client connections. Options:",
+        f"* TYPE {TYPE_NAMES}",
+        "  Return clients of specified type.",
+    ],
+    "UNPAUSE": ["Stop the current client pause, resuming traffic."],
+    "PAUSE <timeout> [WRITE|ALL]": ["Suspend all, or just write, clients for <timeout> milliseconds."],
+    "REPLY (ON|OFF|SKIP)": ["Control the replies sent to the current connection."],
+    "SETNAME <name>": ["Assign the name <name> to the current connection."],
+    "SETINFO <option> <value>": [
+        "Set client meta attr. Options are:",
+        "* LIB-NAME: the client lib name.",
+        "* LIB-VER: the client lib version.",
+    ],
+    "UNBLOCK <clientid> [TIMEOUT|ERROR]": ["Unblock the specified blocked client."],
+    "TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]": [],
+    "         [OPTIN] [OPTOUT] [NOLOOP]": ["Control server assisted client side caching."],
+    "TRACKINGINFO": ["Report tracking status for the current connection."],
+    "NO-EVICT (ON|OFF)": ["Protect current client connection from eviction."],
+    "NO-TOUCH (ON|OFF)": ["Will not touch LRU/LFU stats when this mode is on."],
+}
+CLIENT_HANDLERS: dict[str, Callable[[Context, Call], Reply | Awaitable[Reply]]] = {
+    "client|caching": client_caching,
+    "client|help": client_help,
+    "client|kill": client_kill,
+    "client|list": client_list,
+    "client|pause": client_pause,
+    "client|tracking": client_tracking,
+    "client|unblock": client_unblock,
+    "client|unpause": client_unpause,
+}

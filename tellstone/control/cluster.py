@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from tellstone._core.session.embedded import Caller
 from tellstone.control.context import Call, Context
-from tellstone.control.encode import OK, Reply, Simple, Verbatim, text
+from tellstone.control.encode import OK, Reply, Verbatim, text
 from tellstone.control.help import help_reply
 from tellstone.control.keys import NOT_INTEGER, integer
 from tellstone.errors import ResponseError
@@ -85,7 +85,7 @@ def cluster_nodes(context: Context, call: Call) -> Reply:
     """A line for the one node."""
     host, port = address(call)
     at = f"{host}:{port}@{port + BUS_OFFSET}"
-    return Verbatim(f"{node_id(context)} {at} myself,master - 0 0 1 connected 0-{SLOTS - 1}\n")
+    return Verbatim(f"{node_id(context)} {at} myself,master - 0 0 0 connected 0-{SLOTS - 1}\n")
 
 
 # CLUSTER INFO
@@ -100,8 +100,8 @@ def cluster_info(context: Context, call: Call) -> Reply:
         "cluster_slots_fail": 0,
         "cluster_known_nodes": 1,
         "cluster_size": 1,
-        "cluster_current_epoch": 1,
-        "cluster_my_epoch": 1,
+        "cluster_current_epoch": 0,
+        "cluster_my_epoch": 0,
         "cluster_stats_messages_sent": 0,
         "cluster_stats_messages_received": 0,
         "total_cluster_links_buffer_limit_exceeded": 0,

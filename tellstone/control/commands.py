@@ -27,8 +27,9 @@ from tellstone.errors import ResponseError
 
 
 class CommandRow(TypedDict):
-    """A row of the command table, as far as COMMAND answers it."""
+    """A row of the command table."""
 
+    id: int
     full_name: str
     arity: int
     flags: list[str]

@@ -16,8 +16,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tellstone._core.session.records import Records
-from tellstone.config import BY_NAME, INT64_MAX, Options
+from tellstone.config import BY_NAME, Options
+from tellstone.control.blocked import Blocked
 from tellstone.errors import ResponseError
+from tellstone.units import INT64_MAX
 
 if TYPE_CHECKING:
     from tellstone._core.store.keyspace import Store
@@ -109,6 +111,7 @@ class Context(ABC):
         self.given = replace(options)  # as they were at the start
         self.changed: set[str] = set()  # options that CONFIG SET has changed
         self.records = Records()  # of the calls that this context's connections make
+        self.blocked: dict[int, Blocked] = {}  # by the client's number
         self.run_id = os.urandom(20).hex()
         self.started = time.time()
         self.startup_memory = self.peak_memory = store.used_memory
@@ -129,7 +132,9 @@ class Context(ABC):
         return {}
 
     def gauges(self) -> Counter[str]:
-        """Present values: clients that are connected, their longest_input and longest_output waiting, buffer_bytes."""
+        """Present values: clients that are connected, their longest_input and longest_output waiting, buffer_bytes,
+        how many are held back by a pause.
+        """
         return Counter()
 
     def rates(self) -> Mapping[str, float]:
@@ -156,7 +161,8 @@ class Context(ABC):
 
     def lasting_options(self) -> dict[str, Any]:
         """The options that another start should have: as given, and as CONFIG SET has changed them since. What is
-        automatic stays so."""
+        automatic stays so.
+        """
         return vars(self.given) | {name: getattr(self.options, name) for name in self.changed}
 
     def configure(self, values: Mapping[str, Any]) -> None:
@@ -196,6 +202,14 @@ class Context(ABC):
         """The clients that pass a filter; they are disconnected with `kill`."""
 
     @abstractmethod
+    def pause(self, milliseconds: int, *, everything: bool) -> None:
+        """Hold back the commands of all clients, or those that write."""
+
+    @abstractmethod
+    def unpause(self) -> None:
+        """End a pause."""
+
+    @abstractmethod
     def shut_down(self, *, now: bool) -> None:
         """Begin to stop; without `now` connections have --shutdown-timeout to finish."""
 
@@ -224,6 +238,13 @@ class Embedded(Context):
         """Nobody."""
         del wanted, kill
         return ClientReport()
+
+    def pause(self, milliseconds: int, *, everything: bool) -> None:
+        """Holds nobody back: there is only the program."""
+        del milliseconds, everything
+
+    def unpause(self) -> None:
+        """Nobody is held back."""
 
     def shut_down(self, *, now: bool) -> None:
         """Refuses."""

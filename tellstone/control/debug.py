@@ -16,10 +16,11 @@ from tellstone.config import DATABASES
 from tellstone.control.context import Call, Context
 from tellstone.control.encode import OK, ErrorReply, Group, Pairs, Raw, Reply, Simple, Verbatim, text
 from tellstone.control.help import help_reply, unknown_subcommand
-from tellstone.control.keys import NOT_INTEGER, integer
+from tellstone.control.keys import integer
 from tellstone.control.protection import is_local, protected
 from tellstone.errors import ResponseError
 
+NOT_POSITIVE = "value is out of range, must be positive"
 SLEEP_MAX = 10**6  # seconds
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 STRING_TYPE = b"\0\0\0\0"  # Redis's number of the type, as it goes into a digest
@@ -87,10 +88,9 @@ def debug_stringmatch_len(context: Context, call: Call) -> Reply:
 # DEBUG POPULATE count [prefix] [size]
 async def debug_populate(context: Context, call: Call) -> Reply:
     """Make keys `prefix:0`, `prefix:1`, ... where there are none; a few at a time, so that others are served."""
-    positive = "value is out of range, must be positive"
-    count = integer(call.args[2], positive if call.args[2].startswith(b"-") else NOT_INTEGER, 0)
+    count = integer(call.args[2], NOT_POSITIVE, 0)
     prefix = call.args[3] if len(call.args) > 3 else b"key"
-    size = integer(call.args[4], positive if call.args[4].startswith(b"-") else NOT_INTEGER, 0) if call.args[4:] else 0
+    size = integer(call.args[4], NOT_POSITIVE, 0) if len(call.args) > 4 else 0
     caller = caller_in(context, call.db)
     for number in range(count):
         value = b"value:%d" % number
@@ -100,14 +100,9 @@ async def debug_populate(context: Context, call: Call) -> Reply:
     return OK
 
 
-def xor(left: bytes, right: bytes) -> bytes:
-    """Both mixed; what is missing at the end of the shorter one is zero."""
-    return bytes(a ^ b for a, b in zip(left, right.ljust(len(left), b"\0"), strict=True))
-
-
 def digest_with(digest: bytes, data: bytes) -> bytes:
     """Data added where order does not matter."""
-    return xor(digest, hashlib.sha1(data, usedforsecurity=False).digest())
+    return bytes(a ^ b for a, b in zip(digest, hashlib.sha1(data, usedforsecurity=False).digest(), strict=True))
 
 
 def digest_then(digest: bytes, data: bytes) -> bytes:
@@ -118,8 +113,8 @@ def digest_then(digest: bytes, data: bytes) -> bytes:
 def digest_value(caller: Caller, key: bytes, digest: bytes) -> bytes:
     """A value and whether it expires, added to a digest as Redis does."""
     value = run(caller, "GET", key)
-    digest = digest_with(digest_then(digest, STRING_TYPE), value)
-    return xor(digest, b"!!expire!!") if run(caller, "PEXPIRETIME", key) > 0 else digest
+    digest = digest_then(digest_then(digest, STRING_TYPE), value)
+    return digest_with(digest, b"!!expire!!") if run(caller, "PEXPIRETIME", key) > 0 else digest
 
 
 def all_keys(caller: Caller) -> Iterator[bytes]:
@@ -145,7 +140,7 @@ def debug_digest(context: Context, call: Call) -> Reply:
         caller = caller_in(context, db)
         total = digest_then(total, db.to_bytes(4, "big"))
         for key in all_keys(caller):
-            total = xor(total, digest_value(caller, key, digest_then(bytes(20), key)))
+            total = digest_with(total, digest_value(caller, key, digest_then(bytes(20), key)))
     return Simple(total.hex())
 
 
@@ -202,7 +197,7 @@ EXAMPLES: dict[bytes, Reply | tuple[Reply, Reply]] = {
     ),
     b"push": (
         ErrorReply("ERR RESP2 is not supported by this command"),
-        Raw(b">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n$40\r\nSome real reply following the push reply\r\n"),
+        Raw(b"$40\r\nSome real reply following the push reply\r\n>2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n"),
     ),
     b"true": True,
     b"false": False,

@@ -80,7 +80,7 @@ def clients(context: Context) -> Fields:
         "maxclients": context.options.max_clients,
         "client_recent_max_input_buffer": gauges["longest_input"],
         "client_recent_max_output_buffer": gauges["longest_output"],
-        "blocked_clients": 0,
+        "blocked_clients": len(context.blocked) + gauges["held"],
         "tracking_clients": 0,
         "clients_in_timeout_table": 0,
         "total_blocking_keys": 0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 
+from tellstone.control.blocked import Blocked
 from tellstone.control.context import Call, ClientFilter, Context
 from tellstone.control.encode import Reply, text
 from tellstone.control.help import help_reply
@@ -36,12 +37,22 @@ def milliseconds(argument: bytes) -> int:
 
 
 async def wait_in_vain(context: Context, call: Call, timeout: int) -> None:
-    """Until the timeout, or until the client is gone. A program that calls its own engine is not kept waiting."""
+    """Until the timeout, until the client is gone, or until CLIENT UNBLOCK. A program that calls its own engine is not
+    kept waiting.
+    """
+    if not call.client_id:
+        return
     end = time.monotonic() + timeout / 1000 if timeout else math.inf
-    while call.client_id and (left := end - time.monotonic()) > 0:
-        await context.sleep(min(left, LOOK_SECONDS))
-        if left > LOOK_SECONDS and not (await context.clients(ClientFilter(ids=(call.client_id,)))).count:
-            return
+    blocked = context.blocked[call.client_id] = Blocked()
+    try:
+        while not blocked.released and (left := end - time.monotonic()) > 0:
+            await blocked.sleep(context.sleep(min(left, LOOK_SECONDS)))
+            if left > LOOK_SECONDS and not (await context.clients(ClientFilter(ids=(call.client_id,)))).count:
+                return
+    finally:
+        del context.blocked[call.client_id]
+    if blocked.error:
+        raise ResponseError(blocked.error)
 
 
 # WAIT numreplicas timeout

@@ -12,6 +12,9 @@ from tellstone.control.encode import Pairs, Reply, Verbatim, text
 from tellstone.control.help import help_reply
 from tellstone.errors import ResponseError
 
+HISTOGRAM_HELP = (
+    "Return a cumulative distribution of latencies in the format of a histogram for the specified command names."
+)
 COLUMNS = 80  # of a graph
 ROWS = 4
 SHADES = "_o#"  # of a graph's cell: low, middle, high
@@ -118,11 +121,12 @@ def latency_doctor(context: Context, call: Call) -> Reply:
         return Verbatim("No latency event has been seen.\n")
     lines = []
     for number, (name, (samples, worst)) in enumerate(events.items(), 1):
-        average = sum(ms for _, ms in samples) / len(samples)
-        deviation = sum(abs(ms - average) for _, ms in samples) / len(samples)
-        period = (int(time.time()) - samples[0][0]) / len(samples)
+        count = len(samples)
+        average = sum(ms for _, ms in samples) / count
+        deviation = sum(abs(ms - average) for _, ms in samples) / count
+        period = (int(time.time()) - samples[0][0]) / count
         lines.append(
-            f"{number}. {name}: {len(samples)} latency spikes (average {average:.0f}ms, mean deviation {deviation:.0f}ms,"
+            f"{number}. {name}: {count} latency spikes (average {average:.0f}ms, mean deviation {deviation:.0f}ms,"
             f" period {period:.2f} sec). Worst all time event {worst}ms.\n"
         )
     advice = [f"- {name}: {ADVICE[name]}.\n" for name in events]
@@ -145,8 +149,7 @@ def latency_help(context: Context, call: Call) -> Reply:
                 "(default: reset all data for all event classes)",
             ],
             "HISTOGRAM [COMMAND ...]": [
-                "Return a cumulative distribution of latencies in the format of a histogram for the specified command"
-                " names.",
+                HISTOGRAM_HELP,
                 "If no commands are specified then all histograms are replied.",
             ],
         },

@@ -8,7 +8,7 @@ A line describes the arguments behind a command's name:
     a(x|y)        one of several; a(x y): all of them, in that order
     NX            a token alone, whose argument is called nx; sorting=ALPHA is called otherwise
     a/integer     of a type that is not string
-    a#0           a key, with the number of its key specification
+    a#0           a key, with the number of its key specification; a/pattern#1 stands for keys
     a!b           shown as b
     a@7.0.0       since a version; a~2.8.12: deprecated since one
 """
@@ -86,12 +86,12 @@ ARGUMENTS = {
     ),
     "scan": "cursor/integer [MATCH:pattern/pattern] [COUNT:count/integer] [TYPE:type@6.0.0]",
     "sort": (
-        "key#0 [BY:by-pattern/pattern!pattern] [LIMIT:limit(offset/integer count/integer)] "
-        "[GET:get-pattern/pattern!pattern&...] [order(ASC|DESC)] [sorting=ALPHA] [STORE:destination#2]"
+        "key#0 [BY:by-pattern/pattern#1!pattern] [LIMIT:limit(offset/integer count/integer)] "
+        "[GET:get-pattern/pattern#1!pattern&...] [order(ASC|DESC)] [sorting=ALPHA] [STORE:destination#2]"
     ),
     "sort_ro": (
-        "key#0 [BY:by-pattern/pattern!pattern] [LIMIT:limit(offset/integer count/integer)] "
-        "[GET:get-pattern/pattern!pattern&...] [order(ASC|DESC)] [sorting=ALPHA]"
+        "key#0 [BY:by-pattern/pattern#1!pattern] [LIMIT:limit(offset/integer count/integer)] "
+        "[GET:get-pattern/pattern#1!pattern&...] [order(ASC|DESC)] [sorting=ALPHA]"
     ),
     "touch": "key#0...",
     "ttl": "key#0",
@@ -101,15 +101,21 @@ ARGUMENTS = {
     "waitaof": "numlocal/integer numreplicas/integer timeout/integer",
     "auth": "[username@6.0.0] password",
     "client|kill": (
-        "filter(old-format!ip:port~2.8.12|new-format([ID:client-id/integer@2.8.12]|[TYPE:client-type(normal|"
-        "master@3.2.0|slave|replica@5.0.0|pubsub)@2.8.12]|[USER:username]|[ADDR:addr!ip:port]|"
+        "filter(old-format!ip:port~2.8.12|new-format([ID:client-id/integer@2.8.12]|[TYPE:client-type(NORMAL|"
+        "MASTER@3.2.0|SLAVE|REPLICA@5.0.0|PUBSUB)@2.8.12]|[USER:username]|[ADDR:addr!ip:port]|"
         "[LADDR:laddr!ip:port@6.2.0]|[SKIPME:skipme(YES|NO)])...)"
     ),
-    "client|list": "[TYPE:client-type(normal|master|replica|pubsub)@5.0.0] [ID:client-id/integer@6.2.0...]",
+    "client|caching": "mode(YES|NO)",
+    "client|pause": "timeout/integer [mode(WRITE|ALL)@6.2.0]",
+    "client|tracking": (
+        "status(ON|OFF) [REDIRECT:client-id/integer] [PREFIX:prefix&...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]"
+    ),
+    "client|unblock": "client-id/integer [unblock-type(TIMEOUT|ERROR)]",
+    "client|list": "[TYPE:client-type(NORMAL|MASTER|REPLICA|PUBSUB)@5.0.0] [ID:client-id/integer@6.2.0...]",
     "client|no-evict": "enabled(ON|OFF)",
     "client|no-touch": "enabled(ON|OFF)",
     "client|reply": "action(ON|OFF|SKIP)",
-    "client|setinfo": "attr(lib-name:libname|lib-ver:libver)",
+    "client|setinfo": "attr(LIB-NAME:libname|LIB-VER:libver)",
     "client|setname": "connection-name",
     "echo": "message",
     "hello": "[arguments(protover/integer [AUTH:auth(username password)] [SETNAME:clientname])]",
@@ -128,7 +134,7 @@ ARGUMENTS = {
     "shutdown": "[save-selector(NOSAVE|SAVE)] [NOW@7.0.0] [FORCE@7.0.0] [ABORT@7.0.0]",
     "swapdb": "index1/integer index2/integer",
     "latency|graph": "event",
-    "latency|histogram": "[COMMAND/string...]",
+    "latency|histogram": "[command...]",
     "latency|history": "event",
     "latency|reset": "[event...]",
     "memory|usage": "key#0 [SAMPLES:count/integer]",
@@ -163,7 +169,7 @@ ARGUMENTS = {
 }
 
 WORD = r"[\w-]+"
-HEAD = re.compile(rf"(?:({WORD}):)?({WORD})(?:=({WORD}))?(?:/({WORD})|#(\d+))?")
+HEAD = re.compile(rf"(?:({WORD}):)?({WORD})(?:=({WORD}))?(?:/({WORD}))?(?:#(\d+))?")
 SHOWN = re.compile(r"!([\w:-]+)")
 VERSIONS = re.compile(r"(?:@([\d.]+\d))?(?:~([\d.]+\d))?")
 
@@ -231,8 +237,7 @@ class Reader:
             parts, choice = self.arguments(")")
             kind = "oneof" if choice else "block"
         elif not kind and not token and not key and (named or name.isupper()):
-            token, kind = named or name, "pure-token"
-            name = name.lower()
+            token, kind, name = named or name, "pure-token", name if named else name.lower()
         shown = self.match(SHOWN)[0] if self.line.startswith("!", self.at) else ""
         since, deprecated = self.match(VERSIONS)
         multiple_token = self.take("&")

@@ -13,6 +13,9 @@ cdef enum ClientFlag:
     CLIENT_EMBEDDED = 32            # Engine.execute: there is no connection
     CLIENT_NO_EVICT = 64
     CLIENT_NO_TOUCH = 128
+    CLIENT_MONITOR = 256            # is shown what others do
+    CLIENT_NEWS = 512               # CLIENT_MONITOR has changed, and the driver does not know yet
+    CLIENT_CAUGHT_UP = 1024         # a monitor has been shown all that came before its next command
 
 cdef struct Text:                   # malloc'ed, not terminated
     char* ptr
@@ -30,6 +33,7 @@ cdef struct Client:
     uint64_t commands               # requests so far
     uint64_t input_bytes
     uint64_t output_bytes
+    uint64_t argv_bytes             # of the arguments of a call that waits
     const char* last_command        # full name of the last command, static; NULL at first
     Text name
     Text lib_name

@@ -71,6 +71,10 @@ cdef const Command* command_find(const char* name, size_t len) noexcept nogil
 # Gates and handler of a request (argv, argc and now are set; command, hash are set here unless `row` is given).
 # ST_OK: a reply has been written. ST_PARKED: a control command, all gates passed; c.command tells which.
 cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogil
+# The row of a request that would pass all gates now, subcommands included; NULL: it would be refused. Changes nothing.
+cdef const Command* command_admits(const Context* c, const Command* row) noexcept nogil
+# Refuse a request that would have passed.
+cdef void command_refuse(Context* c, const Command* row, const char* error) noexcept nogil
 cdef inline bint command_has_keys(const Command* row) noexcept nogil:
     return row.first_key > 0
 cdef const Command* command_row(uint32_t id) noexcept nogil      # by id; NULL past the end

@@ -14,7 +14,7 @@ from tellstone._core.base.ticks cimport ticks_now
 from tellstone._core.base.status cimport ST_ARITY, ST_OK, ST_OOM, ST_PARKED, ST_REPLIED
 from tellstone._core.command.client cimport CLIENT_CLOSE
 from tellstone._core.command.record cimport counters_precise, record_call, record_error
-from tellstone._core.protocol.reply cimport reply_error_view, reply_status
+from tellstone._core.protocol.reply cimport reply_error, reply_error_view, reply_status
 from tellstone._core.store.keyspace cimport keyspace_is_full
 
 check_layout(__name__)
@@ -182,6 +182,28 @@ cdef int refuse(Context* c, int status, const Command* row) noexcept nogil:
     record_reply(c, was)
     c.counters.rejected[row.id] += 1
     return ST_OK
+
+
+cdef inline bint arity_fits(const Command* row, uint32_t argc) noexcept nogil:
+    return argc == <uint32_t>row.arity if row.arity > 0 else argc >= <uint32_t>(-row.arity)
+
+
+cdef const Command* command_admits(const Context* c, const Command* row) noexcept nogil:
+    """As command_call decides it."""
+    if row == NULL:
+        row = command_find(c.argv[0].ptr, c.argv[0].len)
+    if row != NULL and row.subs != NULL and c.argc > 1:
+        row = find_subcommand(row, c.argv[1])
+    if row == NULL or not arity_fits(row, c.argc) or (row.flags & CMD_DENYOOM and keyspace_is_full(c.ks)):
+        return NULL
+    return row
+
+
+cdef void command_refuse(Context* c, const Command* row, const char* error) noexcept nogil:
+    cdef size_t was = c.out.len
+    reply_error(c.out, error)
+    record_reply(c, was)
+    c.counters.rejected[row.id] += 1
 
 
 cdef int failed(Context* c, int status, size_t was) noexcept nogil:

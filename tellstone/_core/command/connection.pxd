@@ -25,10 +25,22 @@ cdef int cmd_client_setname(Context* c) noexcept nogil
 cdef int cmd_client_setinfo(Context* c) noexcept nogil
 cdef int cmd_client_info(Context* c) noexcept nogil
 cdef int cmd_client_reply(Context* c) noexcept nogil
+cdef int cmd_client_getredir(Context* c) noexcept nogil
+cdef int cmd_client_trackinginfo(Context* c) noexcept nogil
 cdef int cmd_client_no_evict(Context* c) noexcept nogil
 cdef int cmd_client_no_touch(Context* c) noexcept nogil
 
-# Append the client's line of CLIENT INFO and CLIENT LIST, with its newline. input_held and output_held: bytes that wait
-# to be understood and to be sent.
-cdef void client_describe(const Client* client, OutBuf* out, int64_t now, size_t input_held,
-                          size_t output_held) noexcept nogil
+cdef struct Footprint:              # what CLIENT LIST tells of a client beside what the client itself knows; all sizes in bytes
+    size_t input                    # held until it is understood
+    size_t input_free               # room behind it
+    size_t buffer                   # of replies; 0: none is lent at the moment
+    size_t buffered                 # unsent replies in it
+    size_t blocks                   # unsent values that are sent without a copy
+    size_t block_bytes
+    size_t memory                   # everything
+    bint waits                      # held back by CLIENT PAUSE, or in WAIT
+    bint reads                      # the driver waits for input
+    bint writes                     # the driver waits until output can be sent
+
+# Append the client's line of CLIENT INFO and CLIENT LIST, with its newline.
+cdef void client_describe(const Client* client, OutBuf* out, int64_t now, const Footprint* size) noexcept nogil

@@ -9,13 +9,13 @@ from libc.string cimport memcpy, memset, strlen
 
 from tellstone._core.base.atomics cimport relaxed_u64
 from tellstone._core.base.bytesops cimport View, parse_i64, same_bytes
-from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free, outbuf_size
+from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free
 from tellstone._core.base.platform cimport wall_us
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_ARITY, ST_DB_RANGE, ST_NOMEM, ST_NOPROTO, ST_OK, ST_REPLIED, ST_SYNTAX
 from tellstone._core.command.arguments cimport argument_between, option_is
 from tellstone._core.command.client cimport (
-    CLIENT_CLOSE, CLIENT_EMBEDDED, CLIENT_NO_EVICT, CLIENT_NO_TOUCH, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP,
+    CLIENT_CLOSE, CLIENT_EMBEDDED, CLIENT_MONITOR, CLIENT_NEWS, CLIENT_NO_EVICT, CLIENT_NO_TOUCH, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP,
     CLIENT_REPLY_SKIPPING, CLIENT_UNIX, Client, Text,
 )
 from tellstone._core.command.command cimport Context
@@ -23,7 +23,7 @@ from tellstone._core.command.quoting cimport reply_error_quoting
 from tellstone._core.command.version cimport REDIS_VERSION
 from tellstone._core.protocol.reply cimport (
     reply_array, reply_bulk, reply_bulk_int, reply_bulk_text, reply_error, reply_int, reply_map, reply_null, reply_ok,
-    reply_simple, reply_verbatim,
+    reply_set, reply_simple, reply_verbatim,
 )
 from tellstone._core.store.shard cimport DATABASES
 
@@ -107,6 +107,8 @@ cdef int cmd_quit(Context* c) noexcept nogil:
 cdef int cmd_reset(Context* c) noexcept nogil:
     """As if the connection were new. The library's name and version stay: it is still the same one. ORDER: the flags go
     before the reply, which is therefore sent even while replies were off."""
+    if c.client.flags & CLIENT_MONITOR:
+        c.client.flags = (c.client.flags & ~<uint32_t>CLIENT_MONITOR) | CLIENT_NEWS
     c.client.db = 0
     c.client.proto = PROTO_MIN
     c.client.flags &= ~<uint32_t>(
@@ -330,11 +332,44 @@ cdef int cmd_client_no_touch(Context* c) noexcept nogil:
     return switch_flag(c, CLIENT_NO_TOUCH)
 
 
+# CLIENT GETREDIR
+cdef int cmd_client_getredir(Context* c) noexcept nogil:
+    reply_int(c.out, -1)
+    return ST_OK
+
+
+# CLIENT TRACKINGINFO
+cdef int cmd_client_trackinginfo(Context* c) noexcept nogil:
+    """What Redis answers to a client that has not turned tracking on."""
+    reply_map(c.out, c.client.proto, 3)
+    reply_bulk_text(c.out, b"flags")
+    reply_set(c.out, c.client.proto, 1)
+    reply_bulk_text(c.out, b"off")
+    reply_bulk_text(c.out, b"redirect")
+    reply_int(c.out, -1)
+    reply_bulk_text(c.out, b"prefixes")
+    reply_array(c.out, 0)
+    return ST_OK
+
+
 # CLIENT INFO
 cdef int cmd_client_info(Context* c) noexcept nogil:
+    """The input that this call has come in is the driver's and not held."""
     cdef OutBuf line
+    cdef Footprint size
+    cdef uint32_t i
     memset(&line, 0, sizeof(OutBuf))
-    client_describe(c.client, &line, c.now, 0, outbuf_size(c.out))
+    memset(&size, 0, sizeof(Footprint))
+    size.buffer = c.out.cap
+    size.buffered = c.out.len
+    size.blocks = c.out.ref_count
+    size.block_bytes = c.out.ref_bytes
+    size.memory = sizeof(Client) + size.buffer + size.block_bytes
+    size.reads = not c.client.flags & CLIENT_EMBEDDED
+    for i in range(c.argc):
+        c.client.argv_bytes += c.argv[i].len
+    client_describe(c.client, &line, c.now, &size)
+    c.client.argv_bytes = 0
     if not line.failed:
         reply_verbatim(c.out, c.client.proto, b"txt", line.data, line.len)
     outbuf_free(&line)
@@ -344,9 +379,15 @@ cdef int cmd_client_info(Context* c) noexcept nogil:
 # A client's line ------------------------------------------------------------------------------------------------
 
 
-cdef void flag_letters(uint32_t flags, char* out) noexcept nogil:
-    """Redis's letters in Redis's order; room for five and a zero."""
+cdef void flag_letters(uint32_t flags, bint waits, char* out) noexcept nogil:
+    """Redis's letters in Redis's order; room for six and a zero."""
     cdef char* p = out
+    if flags & CLIENT_MONITOR:
+        p[0] = c'O'
+        p += 1
+    if waits:
+        p[0] = c'b'
+        p += 1
     if flags & CLIENT_CLOSE:
         p[0] = c'c'
         p += 1
@@ -378,37 +419,32 @@ cdef void describe_identity(const Client* client, OutBuf* out) noexcept nogil:
     append_text(out, &client.name)
 
 
-cdef void describe_state(const Client* client, OutBuf* out, int64_t now, size_t input_held,
-                         size_t output_held) noexcept nogil:
-    """What Redis tells and we do not have (its fixed reply buffer, its list of replies) is 0. Ages count whole seconds
-    of the clock, as Redis's do."""
+cdef void describe_state(const Client* client, OutBuf* out, int64_t now, const Footprint* size) noexcept nogil:
+    """Redis's fixed reply buffer is the one that is lent, its list of replies the values sent without a copy. Ages count
+    whole seconds of the clock, as Redis's do."""
     cdef char text[512]
     cdef char letters[8]
-    cdef const char* events = b"r"
     cdef const char* command = client.last_command
-    cdef size_t memory = sizeof(Client) + input_held + output_held
+    cdef size_t memory = size.memory + client.argv_bytes + client.name.len + client.lib_name.len + client.lib_ver.len
     cdef int n
-    memory += client.name.len + client.lib_name.len + client.lib_ver.len
-    if client.flags & CLIENT_EMBEDDED:
-        events = b""
     if command == NULL:
         command = b"NULL"
-    flag_letters(client.flags, letters)
+    flag_letters(client.flags, size.waits, letters)
     n = snprintf(text, sizeof(text),
-                 b" age=%lld idle=%lld flags=%s db=%d sub=0 psub=0 ssub=0 multi=-1 qbuf=%zu qbuf-free=0 argv-mem=0"
-                 b" multi-mem=0 rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=%s cmd=%.64s user=default"
+                 b" age=%lld idle=%lld flags=%s db=%d sub=0 psub=0 ssub=0 multi=-1 qbuf=%zu qbuf-free=%zu argv-mem=%llu"
+                 b" multi-mem=0 rbs=%zu rbp=%zu obl=%zu oll=%zu omem=%zu tot-mem=%zu events=%s%s cmd=%.64s user=default"
                  b" redir=-1 resp=%d lib-name=",
                  <long long>(now // 1000 - client.created_ms // 1000),
-                 <long long>(now // 1000 - client.active_ms // 1000), letters, client.db, input_held, output_held,
-                 output_held, memory, events, command, <int>client.proto)
+                 <long long>(now // 1000 - client.active_ms // 1000), letters, client.db, size.input, size.input_free,
+                 <unsigned long long>client.argv_bytes, size.buffer, size.buffered, size.buffered, size.blocks, size.block_bytes, memory,
+                 b"r" if size.reads else b"", b"w" if size.writes else b"", command, <int>client.proto)
     outbuf_append(out, text, <size_t>n)
     append_text(out, &client.lib_name)
 
 
-cdef void client_describe(const Client* client, OutBuf* out, int64_t now, size_t input_held,
-                          size_t output_held) noexcept nogil:
+cdef void client_describe(const Client* client, OutBuf* out, int64_t now, const Footprint* size) noexcept nogil:
     describe_identity(client, out)
-    describe_state(client, out, now, input_held, output_held)
+    describe_state(client, out, now, size)
     outbuf_append(out, b" lib-ver=", 9)
     append_text(out, &client.lib_ver)
     outbuf_append(out, b"\n", 1)

@@ -5,19 +5,22 @@ and every argument quoted as its sdscatrepr does. Passwords of AUTH and HELLO ar
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdio cimport snprintf
-from libc.string cimport memcpy, strlen
+from libc.string cimport strlen
 
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.outbuf cimport outbuf_append, outbuf_reserve
 from tellstone._core.base.platform cimport wall_us
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_OK, ST_REPLIED
-from tellstone._core.command.arguments cimport option_is
 from tellstone._core.command.client cimport CLIENT_EMBEDDED, CLIENT_MONITOR, CLIENT_NEWS, CLIENT_UNIX
 from tellstone._core.command.command cimport CMD_ADMIN, CMD_SKIP_MONITOR
+from tellstone._core.command.record cimport is_secret
 from tellstone._core.protocol.reply cimport reply_error, reply_ok
 
 check_layout(__name__)
+
+cdef enum:
+    PIECE = 4096                    # bytes of an argument that are quoted at once
 
 cdef const char* REDACTED = b"\"(redacted)\""
 cdef const char* HEX = b"0123456789abcdef"
@@ -41,7 +44,7 @@ cdef bint monitor_shows(const Command* row) noexcept nogil:
 
 cdef inline size_t quote_byte(char* to, uint8_t byte) noexcept nogil:
     """Up to four bytes."""
-    cdef const char* letters = b"abtnvfr"
+    cdef const char* letters = b"abtn--r"
     if c' ' <= byte <= c'~' and byte != c'"' and byte != c'\\':
         to[0] = <char>byte
         return 1
@@ -49,8 +52,8 @@ cdef inline size_t quote_byte(char* to, uint8_t byte) noexcept nogil:
     if byte == c'"' or byte == c'\\':
         to[1] = <char>byte
         return 2
-    if 7 <= byte <= 10 or byte == 13:   # \a \b \t \n \r
-        to[1] = letters[0 if byte == 7 else byte - 7 if byte < 11 else 6]
+    if 7 <= byte <= 10 or byte == 13:
+        to[1] = letters[byte - 7]
         return 2
     to[1] = c'x'
     to[2] = HEX[byte >> 4]
@@ -59,27 +62,21 @@ cdef inline size_t quote_byte(char* to, uint8_t byte) noexcept nogil:
 
 
 cdef void append_quoted(OutBuf* out, View v) noexcept nogil:
-    cdef size_t i, n = 1
-    cdef char* to = outbuf_reserve(out, 4 * v.len + 2)
-    if to == NULL:
-        return
-    to[0] = c'"'
-    for i in range(v.len):
-        n += quote_byte(to + n, <uint8_t>v.ptr[i])
-    to[n] = c'"'
-    out.len += n + 1
-
-
-cdef bint is_secret(const Context* c, uint32_t at) noexcept nogil:
-    """Arguments of AUTH, unless there are too many of them, and the two behind AUTH in HELLO, wherever that stands."""
-    cdef uint32_t back
-    if option_is(c.argv[0], b"auth", 4):
-        return c.argc <= 3
-    if option_is(c.argv[0], b"hello", 5):
-        for back in range(1, 3):
-            if at >= 2 + back and at - back + 2 < c.argc and option_is(c.argv[at - back], b"auth", 4):
-                return True
-    return False
+    """In pieces, so that a long text of letters takes no room for four times as many."""
+    cdef size_t i, n, at = 0, piece
+    cdef char* to
+    outbuf_append(out, b"\"", 1)
+    while at < v.len:
+        piece = v.len - at if v.len - at < PIECE else PIECE
+        to = outbuf_reserve(out, 4 * piece)
+        if to == NULL:
+            return
+        n = 0
+        for i in range(at, at + piece):
+            n += quote_byte(to + n, <uint8_t>v.ptr[i])
+        out.len += n
+        at += piece
+    outbuf_append(out, b"\"", 1)
 
 
 cdef void append_origin(const Context* c, OutBuf* out) noexcept nogil:
@@ -97,7 +94,7 @@ cdef void monitor_append(const Context* c, OutBuf* out) noexcept nogil:
     append_origin(c, out)
     for i in range(c.argc):
         outbuf_append(out, b" ", 1)
-        if i and is_secret(c, i):
+        if is_secret(c.argv, i):
             outbuf_append(out, REDACTED, strlen(REDACTED))
         else:
             append_quoted(out, c.argv[i])

@@ -104,6 +104,9 @@ cdef void monitor_set(SlowLog* s, uint64_t threshold_ms) noexcept nogil      # 0
 cdef bint monitor_reset(SlowLog* s, MonitorEvent event) noexcept nogil       # True: there was something
 cdef tuple monitor_history(SlowLog* s, MonitorEvent event)   # ([(unix_s, ms), ...] oldest first, the worst ms); None: no samples
 
+# Whether an argument is one of AUTH, or behind AUTH in HELLO: nobody else is to see it.
+cdef bint is_secret(const View* argv, uint32_t i) noexcept nogil
+
 cdef double ticks_per_us() noexcept nogil
 
 cdef class Tally:

@@ -13,6 +13,7 @@ from tellstone._core.command.connection cimport *
 from tellstone._core.command.keys cimport *
 from tellstone._core.command.lcs cimport cmd_lcs
 from tellstone._core.command.memory cimport cmd_memory_usage
+from tellstone._core.command.monitor cimport cmd_monitor
 from tellstone._core.command.object cimport *
 from tellstone._core.command.serial cimport *
 from tellstone._core.command.sort cimport *
@@ -188,7 +189,9 @@ cdef int _connection() except -1:
     g = "connection"
     _row("auth", cmd_auth, -2, _GREETING, _NONE, g, "1.0.0", "O(N) in the passwords of the user", "Says who is calling.", g)
     client = _row("client", NULL, -2, "", _NONE, g, "2.4.0", "depends on the subcommand", "Commands about connections.", "")
+    _sub(client, "caching", NULL, 3, _ANYTIME, "6.0.0", "O(1)", "Refused: nothing is tracked for client-side caching.", g)
     _sub(client, "getname", cmd_client_getname, 2, _ANYTIME, "2.6.9", "O(1)", "Answers the connection's name.", g)
+    _sub(client, "getredir", cmd_client_getredir, 2, _ANYTIME, "6.0.0", "O(1)", "Answers -1: nothing is tracked for client-side caching.", g)
     _sub(client, "help", NULL, 2, "loading stale", "5.0.0", "O(1)", "Tells what CLIENT can do.", g)
     _sub(client, "id", cmd_client_id, 2, _ANYTIME, "5.0.0", "O(1)", "Answers the connection's number.", g)
     _sub(client, "info", cmd_client_info, 2, _ANYTIME, "6.2.0", "O(1)", "Describes this connection.", g)
@@ -196,9 +199,14 @@ cdef int _connection() except -1:
     _sub(client, "list", NULL, -2, _ADMIN, "2.4.0", "O(N) in the connections", "Describes all connections.", g)
     _sub(client, "no-evict", cmd_client_no_evict, 3, _ADMIN, "7.0.0", "O(1)", "Keeps this connection when memory is short.", g)
     _sub(client, "no-touch", cmd_client_no_touch, 3, _ANYTIME, "7.2.0", "O(1)", "Lets reads of this connection leave no trace of access.", g)
+    _sub(client, "pause", NULL, -3, _ADMIN, "3.0.0", "O(1)", "Holds back the commands of all clients, or those that write.", g)
     _sub(client, "reply", cmd_client_reply, 3, _ANYTIME, "3.2.0", "O(1)", "Turns replies off, on, or skips one.", g)
     _sub(client, "setinfo", cmd_client_setinfo, 4, _ANYTIME, "7.2.0", "O(1)", "Names the client library of this connection.", g)
     _sub(client, "setname", cmd_client_setname, 3, _ANYTIME, "2.6.9", "O(1)", "Names this connection.", g)
+    _sub(client, "tracking", NULL, -3, _ANYTIME, "6.0.0", "O(1)", "Refuses to track keys for client-side caching.", g)
+    _sub(client, "trackinginfo", cmd_client_trackinginfo, 2, _ANYTIME, "6.2.0", "O(1)", "Tells what is tracked for client-side caching: nothing.", g)
+    _sub(client, "unblock", NULL, -3, _ADMIN, "5.0.0", "O(1)", "Ends the waiting of a client that a command has blocked.", g)
+    _sub(client, "unpause", NULL, 2, _ADMIN, "6.2.0", "O(N) in the connections held back", "Ends CLIENT PAUSE.", g)
     _row("echo", cmd_echo, 2, "loading stale fast", _NONE, g, "1.0.0", "O(1)", "Answers its argument.", g)
     _row("hello", cmd_hello, -1, _GREETING, _NONE, g, "6.0.0", "O(1)", "Agrees on the protocol, and says who is calling.", g)
     _row("ping", cmd_ping, -1, "fast", _NONE, g, "1.0.0", "O(1)", "Answers PONG, or its argument.", g)
@@ -232,6 +240,7 @@ cdef int _server() except -1:
     _row("flushall", cmd_flushall, -1, "write", _NONE, g, "1.0.0", "O(1); memory follows behind the scenes", "Deletes all keys of all databases.", "keyspace dangerous")
     _row("flushdb", cmd_flushdb, -1, "write", _NONE, g, "1.0.0", "O(1); memory follows behind the scenes", "Deletes all keys of the database.", "keyspace dangerous")
     _row("info", NULL, -1, "loading stale", _NONE, g, "1.0.0", "O(1)", "Tells about the server.", "dangerous")
+    _row("monitor", cmd_monitor, 1, _ADMIN, _NONE, g, "1.0.0", "O(1)", "Shows the commands of all clients as they are executed.")
     _row("role", cmd_role, 1, "noscript loading stale fast", _NONE, g, "2.8.12", "O(1)", "Answers the part this server plays in replication.", "admin dangerous")
     _row("shutdown", NULL, -1, "admin noscript loading stale no_multi allow_busy", _NONE, g, "1.0.0", "O(1)", "Ends the server.", "")
     _row("swapdb", cmd_swapdb, 3, "write fast", _NONE, g, "4.0.0", "O(1)", "Swaps two databases.", "keyspace dangerous")

@@ -1,18 +1,19 @@
 """CLIENT LIST and CLIENT KILL over a reactor's connections (see clients.pxd)."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
-from libc.string cimport memcpy, memset, strlen
+from libc.string cimport memcpy, memset, strlen, strncmp
 
 from tellstone._core.base.bytesops cimport View, same_bytes
-from tellstone._core.base.outbuf cimport OutBuf, outbuf_free
+from tellstone._core.base.outbuf cimport OutBuf, OutRef, outbuf_free
+from tellstone._core.base.poller cimport POLL_READ, POLL_WRITE
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.net.connection cimport (
-    CHUNK, CONN_ENDING, CONN_FREE, CONN_LINGER, DOOM_REPLIED, Connection, connection_at, connection_close,
+    CHUNK, CONN_FREE, CONN_HELD, CONN_LINGER, CONN_PARKED, DOOM_REPLIED, Connection, connection_at, connection_close,
 )
 from tellstone._core.net.control cimport control_send_report
 from tellstone._core.net.held cimport held_size
 from tellstone._core.net.mailbox cimport MAIL_QUERY, QUERY_KILL
-from tellstone._core.session.session cimport session_describe
+from tellstone._core.session.session cimport Footprint, session_describe
 
 check_layout(__name__)
 
@@ -72,6 +73,29 @@ cdef void kill_one(Connections* cs, Connection* c, const QueryMessage* q) noexce
         connection_close(cs, c)
 
 
+cdef bint waits(const Connection* c) noexcept nogil:
+    """What Redis calls blocked: held back by CLIENT PAUSE, or in a command that waits for something to happen."""
+    if c.mode == CONN_HELD:
+        return True
+    return c.mode == CONN_PARKED and strncmp(c.session.client.last_command, b"wait", 4) == 0
+
+
+cdef void describe(Connections* cs, const Connection* c, OutBuf* lines) noexcept nogil:
+    cdef Footprint size
+    cdef const OutBuf* out = &c.session.out
+    size.input = held_size(&c.held)
+    size.input_free = c.held.cap - c.held.len
+    size.buffer = out.cap
+    size.buffered = out.len - c.sent.data
+    size.blocks = out.ref_count
+    size.block_bytes = out.ref_bytes - c.sent.block
+    size.memory = sizeof(Connection) + c.held.cap + out.cap + size.block_bytes + out.ref_cap * sizeof(OutRef)
+    size.waits = waits(c)
+    size.reads = c.interest & POLL_READ != 0
+    size.writes = c.interest & POLL_WRITE != 0
+    session_describe(&c.session, lines, cs.now_ms, &size)
+
+
 cdef void clients_answer(Connections* cs, const QueryMessage* q) noexcept nogil:
     cdef OutBuf lines
     cdef Connection* c
@@ -86,7 +110,7 @@ cdef void clients_answer(Connections* cs, const QueryMessage* q) noexcept nogil:
         if q.kind == QUERY_KILL:
             kill_one(cs, c, q)
         else:
-            session_describe(&c.session, &lines, cs.now_ms, held_size(&c.held))
+            describe(cs, c, &lines)
     if lines.failed:
         outbuf_free(&lines)
         lines.len = 0

@@ -6,12 +6,13 @@ while a request is unfinished, output while the peer does not read. So an idle c
 else.
 
             +--> QUEUED --+
-    OPEN ---|             |--> OPEN          OPEN, QUEUED, PARKED --> ENDING --> LINGER --> FREE
-            +--> PARKED --+                  all of them --> FREE: broken, killed, timed out, over a limit
+    OPEN ---+--> PARKED --+--> OPEN          OPEN, QUEUED, PARKED --> ENDING --> LINGER --> FREE
+            +--> HELD --> QUEUED             all of them --> FREE: broken, killed, timed out, over a limit
 
     OPEN    reads requests and answers them
     QUEUED  has more requests than one turn takes, and waits for the next turn
     PARKED  waits for Python to answer a control command; more input stays in the kernel
+    HELD    waits for the end of CLIENT PAUSE, likewise; those that were held first go on first
     ENDING  sends what is left and reads nothing: QUIT, a protocol error, the peer has ended its side, a stop
     LINGER  has sent everything and shut down its side; what still comes in is thrown away, or it would reset the
             connection, and with it replies that the peer has not read yet
@@ -23,16 +24,17 @@ for others, as the requests of a pipeline do for one another in session.session.
 Replies of a tick leave together, at its end or when DEFERRED_BYTES have come together: the first of these writes may
 have to wake a client that sleeps, which costs more than all the rest of it, and the others then find it awake.
 
-ORDER: replies leave in the order of requests: a connection that is PARKED or QUEUED reads nothing, and writes go
-through one buffer.
+ORDER: replies leave in the order of requests: a connection that is PARKED, HELD or QUEUED reads nothing, and writes go
+through one buffer. What others push to it stands between two replies.
 LOCK: everything belongs to the reactor's thread, except what is marked atomic (changed by several threads) or relaxed
 (written by the reactor's thread, read by others).
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tellstone._core.base.queue cimport Queue
+from tellstone._core.net.audience cimport Audience
 from tellstone._core.net.held cimport Held
-from tellstone._core.net.mailbox cimport AnswerMessage, Mailbox, SocketMessage
+from tellstone._core.net.mailbox cimport AnswerMessage, Mailbox, PushMessage, SocketMessage
 from tellstone._core.net.output cimport Sent
 from tellstone._core.net.settings cimport Settings
 from tellstone._core.session.session cimport Session, Worker
@@ -44,6 +46,7 @@ cdef enum Mode:
     CONN_ENDING = 3
     CONN_LINGER = 4
     CONN_FREE = 5
+    CONN_HELD = 6
 
 cdef enum Doom:                         # how a connection that is to end goes about it
     SPARED = 0
@@ -80,9 +83,14 @@ cdef struct Connection:                 # what a turn touches first stands in th
     int64_t soft_since                  # monotonic: over the soft output limit since; 0: is not
     int64_t accounted                   # bytes that count towards the memory ceiling
     uint32_t generation                 # of the slot: moves on when a connection ends
-    Connection* next                    # in the queue, or in the list of free slots
-    Connection* prev                    # in the queue
+    Connection* next                    # in a line, or in the list of free slots
+    Connection* prev                    # in a line
     Session session
+
+cdef struct Line:                       # connections that wait, the next one first
+    Connection* head
+    Connection* tail
+    uint32_t count                      # relaxed
 
 cdef struct Peak:                       # the largest value of late
     uint64_t now                        # relaxed: of the window that began at `since`
@@ -123,9 +131,9 @@ cdef struct Connections:                # of one reactor
     Connection* deferred[DEFERRED_MAX]  # those with replies of this tick that have not been sent; NULL: ended meanwhile
     uint32_t deferred_count
     size_t deferred_bytes
-    Connection* queue_head              # connections that are QUEUED, in the order of their turns
-    Connection* queue_tail
-    uint32_t queue_count
+    Line queue                          # those that are QUEUED, in the order of their turns
+    Line held                           # those that are HELD
+    uint32_t held_pauses                # Attention.pauses when they were
     Connection** chunks
     uint32_t chunk_count
     Connection* free_slots
@@ -137,10 +145,11 @@ cdef struct Connections:                # of one reactor
     uint64_t used_bytes                 # what `accounted` of all adds up to; relaxed
     Traffic traffic
     Mailbox* mailbox                    # one count
+    Audience* monitors                  # of the group
     Queue* control
     const Settings* settings
 
-# False without memory or descriptors. `worker` and the last three fields are the caller's, set before.
+# False without memory or descriptors. `worker` and the last four fields are the caller's, set before.
 cdef bint connections_init(Connections* cs) noexcept nogil
 cdef void connections_free(Connections* cs) noexcept nogil      # closes every connection
 # Take a socket in: it is this reactor's from here on, and counted in `load` already. NULL: it could not be kept.
@@ -148,6 +157,9 @@ cdef Connection* connections_adopt(Connections* cs, const SocketMessage* m) noex
 cdef void connections_answer(Connections* cs, const AnswerMessage* m) noexcept nogil
 # Run the turns that are pending. After the last event of a tick, before anything else.
 cdef void connections_catch_up(Connections* cs) noexcept nogil
+cdef void connections_push(Connections* cs, const PushMessage* m) noexcept nogil
+# Let those go on that are HELD, if the pause has ended.
+cdef void connections_release(Connections* cs) noexcept nogil
 # Send what the turns of this tick have written.
 cdef void connections_flush(Connections* cs) noexcept nogil
 # One turn for each connection that is queued now.

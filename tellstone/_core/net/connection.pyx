@@ -4,8 +4,8 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset, strlen
 
-from tellstone._core.base.atomics cimport add_u32, add_u64, relaxed_u64, store_u64
-from tellstone._core.base.outbuf cimport OutBuf
+from tellstone._core.base.atomics cimport add_u32, add_u64, load_u32, relaxed_u64, store_u32, store_u64
+from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_clear, outbuf_free
 from tellstone._core.base.poller cimport (
     POLL_BROKEN, POLL_READ, POLL_WRITE, poller_add, poller_change, poller_open, poller_remove,
 )
@@ -13,14 +13,17 @@ from tellstone._core.base.socket cimport (
     SOCK_AGAIN, SOCK_BROKEN, sock_address, sock_close, sock_finish, sock_read, sock_set_up,
 )
 from tellstone._core.base.stamp cimport check_layout
+from tellstone._core.net.audience cimport audience_join, audience_leave, audience_send
 from tellstone._core.net.control cimport control_send_call
 from tellstone._core.net.held cimport (
     Held, held_data, held_free, held_keep, held_make_room, held_size, held_store,
 )
-from tellstone._core.net.mailbox cimport AnswerMessage, SocketMessage
+from tellstone._core.net.mailbox cimport AnswerMessage, PushMessage, SocketMessage
 from tellstone._core.net.output cimport Sent, output_compact, output_unsent, output_write
+from tellstone._core.session.attention cimport attention_left
 from tellstone._core.session.session cimport (
-    FEED_CLOSE, FEED_NEED_DATA, FEED_PARKED, FEED_YIELD, ParkedCall, Patch, Session, session_ahead,
+    CLIENT_MONITOR, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIPPING, FEED_CLOSE, FEED_HELD, FEED_LATER, FEED_NEED_DATA, FEED_NEWS, FEED_PARKED,
+    FEED_YIELD, ParkedCall, Patch, Session, session_ahead,
     session_ahead_entry, session_connected, session_feed,
     session_free, session_init, session_resume,
 )
@@ -128,28 +131,28 @@ cdef void leave_slot(Connections* cs, Connection* c) noexcept nogil:
     cs.count -= 1
 
 
-cdef void enqueue(Connections* cs, Connection* c) noexcept nogil:
-    c.mode = CONN_QUEUED
+cdef void line_up(Line* line, Connection* c, Mode mode) noexcept nogil:
+    c.mode = mode
     c.next = NULL
-    c.prev = cs.queue_tail
-    if cs.queue_tail != NULL:
-        cs.queue_tail.next = c
+    c.prev = line.tail
+    if line.tail != NULL:
+        line.tail.next = c
     else:
-        cs.queue_head = c
-    cs.queue_tail = c
-    cs.queue_count += 1
+        line.head = c
+    line.tail = c
+    store_u32(&line.count, line.count + 1)
 
 
-cdef void dequeue(Connections* cs, Connection* c) noexcept nogil:
+cdef void step_out(Line* line, Connection* c) noexcept nogil:
     if c.prev != NULL:
         c.prev.next = c.next
     else:
-        cs.queue_head = c.next
+        line.head = c.next
     if c.next != NULL:
         c.next.prev = c.prev
     else:
-        cs.queue_tail = c.prev
-    cs.queue_count -= 1
+        line.tail = c.prev
+    store_u32(&line.count, line.count - 1)
     c.mode = CONN_OPEN
 
 
@@ -176,7 +179,11 @@ cdef void leave_load(Connections* cs) noexcept nogil:
 
 cdef void connection_close(Connections* cs, Connection* c) noexcept nogil:
     if c.mode == CONN_QUEUED:
-        dequeue(cs, c)
+        step_out(&cs.queue, c)
+    elif c.mode == CONN_HELD:
+        step_out(&cs.held, c)
+    if c.session.client.flags & CLIENT_MONITOR:
+        audience_leave(cs.monitors, cs.mailbox, c.slot)
     if c.deferred:
         forget_deferred(cs, c)
     if c.mode == CONN_LINGER:
@@ -383,17 +390,46 @@ cdef void park(Connections* cs, Connection* c) noexcept nogil:
     patch.proto = patch.db = patch.authenticated = -1
     patch.close = False
     session_resume(&c.session, BUSY, strlen(BUSY), &patch)
-    enqueue(cs, c)
+    line_up(&cs.queue, c, CONN_QUEUED)
+
+
+cdef void hold(Connections* cs, Connection* c) noexcept nogil:
+    if cs.held.head == NULL:
+        cs.held_pauses = load_u32(&cs.worker.attention.pauses)
+    line_up(&cs.held, c, CONN_HELD)
+
+
+cdef void note_monitor(Connections* cs, Connection* c) noexcept nogil:
+    """It has become a monitor, or ceased to be one; it goes on in a turn to come, when others know of it."""
+    line_up(&cs.queue, c, CONN_QUEUED)
+    if not c.session.client.flags & CLIENT_MONITOR:
+        audience_leave(cs.monitors, cs.mailbox, c.slot)
+    elif not audience_join(cs.monitors, cs.mailbox, c.slot, c.generation):
+        c.session.out.failed = True
 
 
 cdef void settle(Connections* cs, Connection* c, int result) noexcept nogil:
     """Where the connection goes after a turn that did not just ask for more input."""
     if result == FEED_PARKED:
         park(cs, c)
-    elif result == FEED_YIELD:
-        enqueue(cs, c)
+    elif result == FEED_YIELD or result == FEED_LATER:
+        line_up(&cs.queue, c, CONN_QUEUED)
+    elif result == FEED_HELD:
+        hold(cs, c)
+    elif result == FEED_NEWS:
+        note_monitor(cs, c)
     elif result == FEED_CLOSE or c.doomed:
         begin_ending(cs, c)
+
+
+cdef void send_shown(Connections* cs, Connection* c) noexcept nogil:
+    """Lines for the monitors. ORDER: before c's replies leave, so that whoever acts on one is shown after it."""
+    cdef OutBuf* lines = &cs.worker.shown
+    audience_send(cs.monitors, lines.data, lines.len, cs.mailbox, c.slot)
+    if lines.cap > OUTPUT_SPARE:
+        outbuf_free(lines)
+    else:
+        outbuf_clear(lines)
 
 
 cdef inline void connection_turn(Connections* cs, Connection* c, const char* data, size_t len) noexcept nogil:
@@ -402,6 +438,8 @@ cdef inline void connection_turn(Connections* cs, Connection* c, const char* dat
     cdef int result
     lend_output(cs, c)
     result = session_feed(&c.session, &cs.worker, data, len, &consumed, cs.now_ms)
+    if cs.worker.shown.len:
+        send_shown(cs, c)
     if consumed < len or c.held.ptr != NULL:
         if not hold_rest(cs, c, data + consumed, len - consumed):
             connection_close(cs, c)
@@ -524,7 +562,7 @@ cdef void ready_otherwise(Connections* cs, Connection* c, uint32_t what) noexcep
         return
     if c.mode == CONN_OPEN:
         connection_read(cs, c)
-    elif c.mode == CONN_PARKED:
+    elif c.mode == CONN_PARKED or c.mode == CONN_HELD:
         set_interest(cs, c, c.interest & ~POLL_READ)    # or what waits in the kernel would be reported without end
     # QUEUED: reported again and again too, but then the reactor does not sleep anyway
 
@@ -628,13 +666,49 @@ cdef void connections_answer(Connections* cs, const AnswerMessage* m) noexcept n
     connection_turn(cs, c, held_data(&c.held), held_size(&c.held))
 
 
-cdef void connections_turns(Connections* cs) noexcept nogil:
-    cdef uint32_t n = cs.queue_count
+cdef bint takes_pushes(const Connection* c) noexcept nogil:
+    return (c.mode != CONN_FREE and c.mode != CONN_LINGER and c.mode != CONN_ENDING and c.session.client.flags & CLIENT_MONITOR
+            and not c.session.client.flags & (CLIENT_REPLY_OFF | CLIENT_REPLY_SKIPPING))
+
+
+cdef void connections_push(Connections* cs, const PushMessage* m) noexcept nogil:
+    cdef Connection* c = connection_at(cs, m.slot)      # slots are never taken away
+    add_u64(&cs.mailbox.pushed, <uint64_t>0 - m.size)
+    if c.generation != m.generation:
+        return
+    if m.block == NULL:
+        count(&cs.traffic.over_output_limit, 1)
+        connection_close(cs, c)
+        return
+    if not takes_pushes(c):
+        return
+    lend_output(cs, c)
+    outbuf_append(&c.session.out, m.block.data, m.size)     # a copy, that counts towards the memory ceiling
+    if c.interest & POLL_WRITE:
+        connection_wait(cs, c)
+    else:
+        connection_defer(cs, c)
+    connection_account(cs, c)
+
+
+cdef void connections_release(Connections* cs) noexcept nogil:
     cdef Connection* c
-    while n and cs.queue_head != NULL:
+    if attention_left(cs.worker.attention) and load_u32(&cs.worker.attention.pauses) == cs.held_pauses:
+        return
+    while cs.held.head != NULL:
+        c = cs.held.head
+        step_out(&cs.held, c)
+        line_up(&cs.queue, c, CONN_QUEUED)
+        set_interest(cs, c, c.interest | POLL_READ)
+
+
+cdef void connections_turns(Connections* cs) noexcept nogil:
+    cdef uint32_t n = cs.queue.count
+    cdef Connection* c
+    while n and cs.queue.head != NULL:
         n -= 1
-        c = cs.queue_head
-        dequeue(cs, c)
+        c = cs.queue.head
+        step_out(&cs.queue, c)
         connection_turn(cs, c, held_data(&c.held), held_size(&c.held))
 
 
@@ -647,7 +721,8 @@ cdef void sweep_one(Connections* cs, Connection* c) noexcept nogil:
     elif c.interest & POLL_WRITE and over_output_limit(cs, c, output_unsent(&c.session.out, &c.sent)):
         count(&cs.traffic.over_output_limit, 1)
         connection_close(cs, c)
-    elif timeout and idle > timeout and (c.mode == CONN_OPEN or c.mode == CONN_ENDING):
+    elif (timeout and idle > timeout and (c.mode == CONN_OPEN or c.mode == CONN_ENDING)
+            and not c.session.client.flags & CLIENT_MONITOR):
         count(&cs.traffic.timed_out, 1)
         connection_close(cs, c)
 

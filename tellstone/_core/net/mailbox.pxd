@@ -1,4 +1,4 @@
-"""What other threads tell a reactor: new sockets, answers to parked calls, questions about its clients.
+"""What other threads tell a reactor: new sockets, answers to parked calls, questions about its clients, bytes for one of them.
 
 A mailbox is counted: its reactor holds one count, every call on its way through Python another, so an answer that comes
 after the reactor has ended finds a closed mailbox and is dropped.
@@ -7,6 +7,7 @@ struct here and its arm in net.reactor.
 """
 from libc.stdint cimport uint32_t, uint64_t
 
+from tellstone._core.base.block cimport Block
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.queue cimport Node, Queue
 from tellstone._core.session.session cimport Patch
@@ -15,10 +16,12 @@ cdef enum MessageKind:
     MAIL_SOCKET = 0
     MAIL_ANSWER = 1
     MAIL_QUERY = 2
+    MAIL_PUSH = 3
 
 cdef struct Mailbox:
     Queue queue
     uint32_t refs                       # atomic
+    uint64_t pushed                     # atomic: bytes of pushes that wait
 
 cdef struct Message:
     Node node
@@ -55,6 +58,13 @@ cdef struct QueryMessage:               # CLIENT LIST and CLIENT KILL: every fil
     uint32_t id_count
     uint64_t* ids                       # points into this piece
 
+cdef struct PushMessage:                # bytes of the protocol for a client, between its replies
+    Message head
+    uint32_t slot                       # whose: dropped when the slot's generation has moved on, or it is no monitor any more
+    uint32_t generation
+    uint64_t size                       # counted in the mailbox's `pushed`
+    Block* block                        # one count; NULL: it has missed some, and is cut
+
 cdef Mailbox* mailbox_new() noexcept nogil                      # one count; NULL without memory or descriptors
 cdef void mailbox_ref(Mailbox* m) noexcept nogil
 cdef void mailbox_unref(Mailbox* m) noexcept nogil
@@ -70,3 +80,5 @@ cdef SocketMessage* socket_message(int fd, uint64_t client_id, const char* path)
 cdef AnswerMessage* answer_message(
     uint32_t slot, uint32_t generation, const char* reply, size_t len, const Patch* patch,
 ) noexcept nogil
+# block: the message takes a count of its own; NULL cuts the client.
+cdef PushMessage* push_message(uint32_t slot, uint32_t generation, Block* block) noexcept nogil

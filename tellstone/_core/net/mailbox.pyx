@@ -3,7 +3,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from tellstone._core.base.atomics cimport add_u32
+from tellstone._core.base.atomics cimport add_u32, add_u64
+from tellstone._core.base.block cimport Block, block_ref, block_unref
 from tellstone._core.base.queue cimport QUEUE_OK, queue_close, queue_init, queue_push, queue_take, queue_wake
 from tellstone._core.base.socket cimport sock_close
 from tellstone._core.base.stamp cimport check_layout
@@ -21,6 +22,7 @@ cdef Mailbox* mailbox_new() noexcept nogil:
         free(m)
         return NULL
     m.refs = 1
+    m.pushed = 0
     return m
 
 
@@ -43,6 +45,8 @@ cdef void mailbox_free_all(Message* m) noexcept nogil:
 
 
 cdef bint mailbox_send(Mailbox* m, Message* message) noexcept nogil:
+    if message.kind == MAIL_PUSH:       # ORDER: before the receiver can count it off
+        add_u64(&m.pushed, (<PushMessage*>message).size)
     if queue_push(&m.queue, &message.node, False) == QUEUE_OK:
         return True
     message_free(message)
@@ -69,6 +73,8 @@ cdef Message* message_next(const Message* m) noexcept nogil:
 cdef void message_free(Message* m) noexcept nogil:
     if m.kind == MAIL_SOCKET and (<SocketMessage*>m).fd >= 0:
         sock_close((<SocketMessage*>m).fd)
+    elif m.kind == MAIL_PUSH and (<PushMessage*>m).block != NULL:
+        block_unref((<PushMessage*>m).block)
     free(m)
 
 
@@ -94,4 +100,18 @@ cdef AnswerMessage* answer_message(
         m.len = len
         m.reply = <char*>(m + 1)
         memcpy(m.reply, reply, len)
+    return m
+
+
+cdef PushMessage* push_message(uint32_t slot, uint32_t generation, Block* block) noexcept nogil:
+    cdef PushMessage* m = <PushMessage*>malloc(sizeof(PushMessage))
+    if m != NULL:
+        m.head.kind = MAIL_PUSH
+        m.slot = slot
+        m.generation = generation
+        m.size = 0
+        m.block = block
+        if block != NULL:
+            m.size = block.size
+            block_ref(block)
     return m

@@ -5,12 +5,13 @@ A tick of a reactor:
     wait for events        up to EVENTS; without end unless something is queued or has a deadline
     read the clock         once
     connections            each one that is ready: one read, one turn, one write
-    queued turns           for connections with more input than one turn should take
-    mailbox                new sockets, answers of Python, questions about clients
+    mailbox                new sockets, answers of Python, questions about clients, what is pushed to them
+    queued turns           for connections with more input than one turn should take, and those that a pause has held
     listeners              the first reactor only
     every SWEEP_MS         timeouts and limits
 
-ORDER: sockets are taken in after the events (see connection_ready). Queued connections come after those that are ready,
+ORDER: sockets are taken in after the events (see connection_ready). Queued turns come after the mailbox, so that a monitor
+has been shown what it acts on. Queued connections come after those that are ready,
 so a long pipeline waits for everybody else once a turn.
 
 A group goes RUNNING -> STOPPING -> KILLED, or straight to KILLED; a reactor that finds STOPPING closes the listeners,
@@ -21,10 +22,12 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tellstone._core.base.platform cimport Thread
 from tellstone._core.base.poller cimport Event
+from tellstone._core.net.audience cimport Audience
 from tellstone._core.net.connection cimport Connections
 from tellstone._core.net.control cimport ControlBridge
 from tellstone._core.net.listener cimport Acceptor
 from tellstone._core.net.settings cimport Settings
+from tellstone._core.session.attention cimport Attention
 from tellstone._core.session.records cimport Records
 from tellstone._core.store.keyspace cimport Store
 
@@ -52,6 +55,8 @@ cdef struct Reactor:
 
 cdef struct Group:
     Settings settings
+    Attention attention                 # read at every batch: INVARIANT: what stands beside it is written seldom
+    Audience monitors
     uint32_t state                      # GroupState
     uint32_t running                    # atomic: threads that have not ended
     uint64_t stop_at                    # monotonic ms

@@ -5,25 +5,28 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uintptr_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from tellstone._core.base.atomics cimport add_u32, load_u32, relaxed_u64, store_u32, store_u64, swap_u32
+from tellstone._core.base.atomics cimport add_u32, load_u32, relaxed_u32, relaxed_u64, store_u32, store_u64, swap_u32
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.platform cimport mono_us, sleep_us, thread_create, thread_join
 from tellstone._core.base.poller cimport POLL_READ, event_owner, event_what, poller_add, poller_wait
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.wake cimport wake_signal
+from tellstone._core.net.audience cimport audience_free
 from tellstone._core.net.clients cimport clients_answer, clients_answer_none, query_message
 from tellstone._core.net.connection cimport (
     CHUNK, CONN_FREE, SWEEP_MS, Connection, Traffic, connection_at, connection_finish, connection_ready,
-    connections_adopt, connections_answer, connections_catch_up, connections_flush, connections_free, connections_init, connections_sweep, connections_turns,
-    connections_want_sweeps, peak_value,
+    connections_adopt, connections_answer, connections_catch_up, connections_flush, connections_free, connections_init,
+    connections_push, connections_release, connections_sweep, connections_turns, connections_want_sweeps, peak_value,
 )
 from tellstone._core.net.listener cimport (
     acceptor_add, acceptor_close, acceptor_free, acceptor_ready, acceptor_resume, acceptor_watch,
 )
 from tellstone._core.net.mailbox cimport (
-    MAIL_ANSWER, MAIL_QUERY, MAIL_SOCKET, QUERY_KILL, QUERY_LIST, AnswerMessage, Message, QueryMessage, SocketMessage,
+    MAIL_ANSWER, MAIL_PUSH, MAIL_QUERY, MAIL_SOCKET, QUERY_KILL, QUERY_LIST, AnswerMessage, Message, PushMessage, QueryMessage,
+    SocketMessage,
     mailbox_close, mailbox_new, mailbox_send, mailbox_take, mailbox_unref, mailbox_wake, message_free, message_next,
 )
+from tellstone._core.session.attention cimport attention_left, attention_pause, attention_unpause
 from tellstone._core.session.records cimport Records, records_release, records_watch
 from tellstone._core.session.session cimport worker_free, worker_init
 from tellstone._core.store.keyspace cimport keyspace_now
@@ -36,8 +39,12 @@ check_layout(__name__)
 
 cdef int patience(Reactor* r) noexcept nogil:
     """How long to wait for events, in ms; -1: until there are some."""
-    if r.connections.queue_head != NULL:
+    cdef int64_t left
+    if r.connections.queue.head != NULL:
         return 0
+    if r.connections.held.head != NULL:
+        left = attention_left(&r.group.attention)
+        return <int>left if left < SWEEP_MS else SWEEP_MS
     if r.stopping or connections_want_sweeps(&r.connections):
         return SWEEP_MS
     if r.acceptor != NULL and r.acceptor.paused_until:
@@ -86,6 +93,8 @@ cdef void take_message(Reactor* r, Message* m) noexcept nogil:
         connections_answer(&r.connections, <AnswerMessage*>m)
     elif m.kind == MAIL_QUERY:
         clients_answer(&r.connections, <QueryMessage*>m)
+    elif m.kind == MAIL_PUSH:
+        connections_push(&r.connections, <PushMessage*>m)
 
 
 cdef void take_mail(Reactor* r) noexcept nogil:
@@ -134,11 +143,13 @@ cdef inline void tick(Reactor* r) noexcept nogil:
     read_clock(r)
     r.connections.worker.limits.max_bulk = <int64_t>relaxed_u64(&r.connections.settings.max_request)
     dispatch(r, count)
-    if r.connections.queue_head != NULL:
-        connections_turns(&r.connections)
     if r.mail:
         r.mail = False
         take_mail(r)
+    if r.connections.held.head != NULL:
+        connections_release(&r.connections)
+    if r.connections.queue.head != NULL:
+        connections_turns(&r.connections)
     connections_flush(&r.connections)
     if r.ready_listeners:
         accept_new(r)
@@ -198,6 +209,8 @@ cdef bint reactor_init(Reactor* r, Group* g, uint32_t index, Store store, Contro
     if not worker_init(&cs.worker, store.ks):
         mailbox_unref(cs.mailbox)
         return False
+    cs.worker.attention = &g.attention
+    cs.monitors = &g.monitors
     g.members[index] = cs
     g.count += 1
     if not connections_init(cs):
@@ -215,6 +228,7 @@ cdef void group_free(Group* g) noexcept nogil:
         connections_free(&g.reactors[i].connections)
         worker_free(&g.reactors[i].connections.worker)
         mailbox_unref(g.reactors[i].connections.mailbox)
+    audience_free(&g.monitors)
     free(g.reactors)
     free(g)
 
@@ -290,6 +304,7 @@ cdef dict traffic_of(Reactor* r):
         "buffer_bytes": relaxed_u64(&r.connections.used_bytes),
         "longest_input": peak_value(&t.held_input, now),
         "longest_output": peak_value(&t.held_output, now),
+        "held": relaxed_u32(&r.connections.held.count),
         "ticks": relaxed_u64(&r.ticks),
     }
 
@@ -336,6 +351,7 @@ cdef class ReactorGroup:
         self.group = <Group*>calloc(1, sizeof(Group))
         if self.group == NULL:
             raise MemoryError("no memory for the reactors")
+        self.group.monitors.attention = &self.group.attention
         self.group.reactors = <Reactor*>calloc(threads, sizeof(Reactor))
         if self.group.reactors == NULL:
             raise MemoryError("no memory for the reactors")
@@ -402,6 +418,7 @@ cdef class ReactorGroup:
     def stop(self, long long grace_ms):
         """Begin to end: close the listeners, answer what has come in, close; whatever is left is closed after grace_ms.
         Does not wait; control calls go on and must still be answered."""
+        attention_unpause(&self.group.attention)        # what has been held back is to be answered too
         store_u64(&self.group.stop_at, <uint64_t>(mono_us() // 1000 + grace_ms))
         if load_u32(&self.group.state) == GROUP_RUNNING:
             store_u32(&self.group.state, GROUP_STOPPING)
@@ -452,6 +469,16 @@ cdef class ReactorGroup:
         total["calls"] = calls_of(self.group)
         total["reactors"] = reactors
         return total
+
+    def pause(self, long long timeout_ms, bint everything):
+        """Hold back the commands of all clients, or those that write, for so long; see session.attention."""
+        attention_pause(&self.group.attention, timeout_ms, everything)
+
+    def unpause(self):
+        """End a pause at once."""
+        attention_unpause(&self.group.attention)
+        with nogil:
+            group_wake(self.group)
 
     def ask_clients(self, unsigned long long token, str kind not None, *, ids=(), bytes addr=None, bytes laddr=None,
                     bytes user=None, str type=None, unsigned long long caller=0, bint skip_caller=False):

@@ -23,6 +23,8 @@ cdef void attention_pause(Attention* a, int64_t ms, bint all) noexcept nogil:
     if ms > 0:
         end = <uint64_t>(now + ms if ms < INT64_MAX - now else INT64_MAX)
     lock_acquire(&a.lock)
+    if a.word & ATTEND_PAUSE and a.pause_end <= <uint64_t>now:
+        end_locked(a)
     if end > a.pause_end:
         store_u64(&a.pause_end, end)
     if a.pause_end > <uint64_t>now:

@@ -1,9 +1,10 @@
-from typing import TypedDict, final
+from typing import TypedDict, final, type_check_only
 
-CommandTally = tuple[int, float, int, int, list[tuple[float, int]]]
+_CommandTally = tuple[int, float, int, int, list[tuple[float, int]]]
 
-class CallTally(TypedDict):
-    rows: dict[int, CommandTally]
+@type_check_only
+class _CallTally(TypedDict):
+    rows: dict[int, _CommandTally]
     words: dict[str, int]
 
 EVENTS: dict[str, int]
@@ -12,7 +13,7 @@ EVENTS: dict[str, int]
 class Records:
     def __new__(cls) -> Records: ...
     def configure(self, *, slow_us: int, slow_max: int, monitor_ms: int) -> None: ...
-    def tally(self) -> CallTally: ...
+    def tally(self) -> _CallTally: ...
     def reset(self, row: int = -1) -> None: ...
     def add_call(
         self,

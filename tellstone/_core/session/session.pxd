@@ -8,6 +8,12 @@ A driver owns sockets, time and threads. It hands in what it has read and sends 
         FEED_PARKED      a control command waits for its answer: take s.parked, send s.out, feed nothing until session_resume
         FEED_CLOSE       send s.out, then close
         FEED_YIELD       more requests are in the data than one turn should take: send s.out, then feed the rest
+    FEED_HELD        CLIENT PAUSE covers the next request: send s.out, then feed the rest when the pause has ended
+    FEED_LATER       the client is a monitor: give it what has been pushed to it so far, then feed the rest
+    FEED_NEWS        the client has become a monitor or ceased to be one (CLIENT_MONITOR): let the group know, then feed the rest
+
+Whatever it answers, lines for the monitors may be in worker.shown afterwards. The driver hands them to all of them but this session's
+client, which has got its own already, before it sends a reply.
 
 LIFETIME: data may be any memory, also the driver's shared read buffer; nothing points into it after the call. ORDER: replies are in
 the order of requests, a parked one included, because nothing behind it is read before it is answered.
@@ -17,10 +23,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.outbuf cimport OutBuf
-from tellstone._core.command.client cimport CLIENT_UNIX, Client
+from tellstone._core.command.client cimport CLIENT_MONITOR, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIPPING, CLIENT_UNIX, Client
 from tellstone._core.command.command cimport Command
+from tellstone._core.command.connection cimport Footprint, client_describe
 from tellstone._core.command.record cimport Counters
 from tellstone._core.protocol.resp cimport RespLimits, RespParser
+from tellstone._core.session.attention cimport Attention
 from tellstone._core.store.keyspace cimport Keyspace
 
 cdef enum Feed:
@@ -28,6 +36,9 @@ cdef enum Feed:
     FEED_PARKED = 1
     FEED_CLOSE = 2
     FEED_YIELD = 3
+    FEED_HELD = 4
+    FEED_NEWS = 5
+    FEED_LATER = 6
 
 cdef enum:
     BATCH = 64                      # requests parsed, hashed and prefetched together
@@ -43,6 +54,8 @@ cdef struct Request:                # of a batch
 cdef struct Worker:                 # the working memory of a thread that runs sessions
     Keyspace* ks
     int reader                      # of the grace period; -1: no look-ahead
+    Attention* attention            # of the group; the driver's, one that is never needed where there is none
+    OutBuf shown                    # lines for monitors
     RespLimits limits
     Counters counters
     View views[BATCH_ARGS]
@@ -93,4 +106,5 @@ cdef void session_ahead_entry(const Session* s, Worker* w, uint64_t hash) noexce
 # The answer to a parked call: bytes of a whole reply, and changes. Feed again afterwards, also with what was held back.
 cdef void session_resume(Session* s, const char* reply, size_t len, const Patch* patch) noexcept nogil
 # Append the line of CLIENT LIST and CLIENT INFO, with its newline.
-cdef void session_describe(Session* s, OutBuf* out, int64_t now, size_t input_held) noexcept nogil
+cdef inline void session_describe(const Session* s, OutBuf* out, int64_t now, const Footprint* size) noexcept nogil:
+    client_describe(&s.client, out, now, size)

@@ -16,15 +16,19 @@ from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_NOMEM, ST_PARKED
 from tellstone._core.base.ticks cimport ticks_now
 from tellstone._core.command.client cimport (
-    CLIENT_CLOSE, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP, CLIENT_REPLY_SKIPPING, Client,
+    CLIENT_CAUGHT_UP, CLIENT_CLOSE, CLIENT_MONITOR, CLIENT_NEWS, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP, CLIENT_REPLY_SKIPPING, Client,
 )
-from tellstone._core.command.command cimport CMD_QUICK, Command, Context, command_call, command_find
-from tellstone._core.command.connection cimport client_describe
+from tellstone._core.command.command cimport (
+    CMD_MAY_REPLICATE, CMD_QUICK, CMD_READONLY, CMD_WRITE, Command, Context, command_admits, command_call, command_find,
+    command_refuse,
+)
+from tellstone._core.command.monitor cimport monitor_append, monitor_shows
 from tellstone._core.command.record cimport counters_free, counters_precise, record_error, record_time
 from tellstone._core.protocol.reply cimport reply_error, reply_status
 from tellstone._core.protocol.resp cimport (
     RESP_BAD, RESP_MORE, RESP_NOMEM, RespResult, resp_fast, resp_free, resp_init, resp_next,
 )
+from tellstone._core.session.attention cimport ATTEND_MONITORS, Attention, attention_holds, attention_word
 from tellstone._core.store.grace cimport grace_join, grace_part
 from tellstone._core.store.keyspace cimport Keyspace, keyspace_ahead_entries, keyspace_ahead_slots
 
@@ -41,6 +45,8 @@ cdef enum:
     SLOTS_AHEAD = 16                # requests between the prefetch of a slot and its use
     DEFAULT_MAX_BULK = 16777216
 
+cdef Attention nobody               # of workers without a group: never changes
+
 
 # Life -----------------------------------------------------------------------------------------------------------
 
@@ -49,6 +55,7 @@ cdef bint worker_init(Worker* w, Keyspace* ks) noexcept nogil:
     memset(w, 0, sizeof(Worker))
     w.ks = ks
     w.reader = grace_join(&ks.shared.grace)
+    w.attention = &nobody
     w.limits.max_bulk = DEFAULT_MAX_BULK
     w.limits.max_args = INT32_MAX
     return True
@@ -59,6 +66,7 @@ cdef void worker_free(Worker* w) noexcept nogil:
         grace_part(&w.ks.shared.grace, w.reader)
         w.reader = -1
     counters_free(&w.counters)
+    outbuf_free(&w.shown)
 
 
 cdef void session_init(Session* s, uint64_t id, int64_t now) noexcept nogil:
@@ -107,6 +115,7 @@ cdef int park(Session* s, Context* c) noexcept nogil:
     call = <ParkedCall*>malloc(size)
     if call == NULL:
         return ST_NOMEM
+    s.client.argv_bytes = 0
     call.command = c.command
     call.client_id = s.client.id
     call.db = s.client.db
@@ -116,6 +125,7 @@ cdef int park(Session* s, Context* c) noexcept nogil:
     room = <char*>(call.argv + c.argc)
     for i in range(c.argc):
         call.argv[i] = park_text(&room, c.argv[i].ptr, c.argv[i].len)
+        s.client.argv_bytes += c.argv[i].len
     call.addr = park_text(&room, s.client.addr, strlen(s.client.addr))
     call.laddr = park_text(&room, s.client.laddr, strlen(s.client.laddr))
     call.name = park_text(&room, s.client.name.ptr, s.client.name.len)
@@ -153,6 +163,7 @@ cdef void session_resume(Session* s, const char* reply, size_t len, const Patch*
         s.client.authenticated = <uint8_t>patch.authenticated
     if patch.close > 0:
         s.client.flags |= CLIENT_CLOSE
+    s.client.argv_bytes = 0
     s.waiting = 0
 
 
@@ -174,6 +185,9 @@ cdef inline int run(Session* s, Context* c, const Command* row, bint hashed) noe
         end_of_command(s, was, refs)
         if s.client.flags & CLIENT_CLOSE:
             return FEED_CLOSE
+        if s.client.flags & CLIENT_NEWS:
+            s.client.flags &= ~<uint32_t>CLIENT_NEWS
+            return FEED_NEWS
     return FEED_CLOSE if s.out.failed else FEED_NEED_DATA
 
 
@@ -307,14 +321,87 @@ cdef inline int run_batch(Session* s, Worker* w, Context* c, uint32_t n, size_t*
     return result
 
 
-cdef int run_alone(Session* s, Worker* w, Context* c) noexcept nogil:
+# Commands one at a time ------------------------------------------------------------------------------------------
+
+
+cdef int run_timed(Session* s, Worker* w, Context* c, const Command* row) noexcept nogil:
     cdef uint64_t begun = ticks_now()
     cdef int result
     c.timed = 0
     c.command = NULL
-    result = run(s, c, NULL, False)
+    result = run(s, c, row, False)
     if c.timed == 0 and is_quick(c.command):
         record_time(&w.counters, c.command.id, ticks_now() - begun, 1)
+    return result
+
+
+cdef void show(Session* s, Worker* w, Context* c, bint quiet) noexcept nogil:
+    """Tell monitors of a call. A monitor sees its own calls behind their replies, and none while its replies are off."""
+    cdef size_t from_ = w.shown.len
+    monitor_append(c, &w.shown)
+    if w.shown.failed:                  # they miss some
+        outbuf_free(&w.shown)
+        w.shown.failed = False
+    elif s.client.flags & CLIENT_MONITOR and not quiet and not s.client.flags & CLIENT_REPLY_OFF:
+        outbuf_append(&s.out, w.shown.data + from_, w.shown.len - from_)
+
+
+cdef int refuse_monitor(Session* s, Context* c, const Command* row) noexcept nogil:
+    cdef size_t was = s.out.len
+    command_refuse(c, row, b"ERR Replica can't interact with the keyspace")
+    s.client.commands += 1
+    end_of_command(s, was, s.out.ref_count)
+    return FEED_NEED_DATA
+
+
+cdef int run_attended(Session* s, Worker* w, Context* c, const Command* row) noexcept nogil:
+    """One request while some clients are paused, or watched. ORDER: what a gate refuses is refused at once and shown to nobody; a
+    call is shown when it has been executed, one for Python when it sets off. A monitor's own command waits until it has been shown what
+    it may be an answer to."""
+    cdef const Command* real = command_admits(c, row)
+    cdef bint watches = s.client.flags & CLIENT_MONITOR != 0
+    cdef bint quiet = s.client.flags & CLIENT_REPLY_SKIPPING != 0
+    cdef int result
+    if real == NULL:
+        return run_timed(s, w, c, row)
+    if watches:
+        s.client.flags ^= CLIENT_CAUGHT_UP
+        if s.client.flags & CLIENT_CAUGHT_UP:
+            return FEED_LATER
+    if watches and real.flags & (CMD_WRITE | CMD_READONLY | CMD_MAY_REPLICATE):
+        return refuse_monitor(s, c, real)
+    if not watches and attention_holds(w.attention, real.flags):
+        s.client.last_command = real.full_name
+        return FEED_HELD
+    result = run_timed(s, w, c, row)
+    if attention_word(w.attention) & ATTEND_MONITORS and monitor_shows(real):
+        show(s, w, c, quiet)
+    return result
+
+
+cdef int run_alone(Session* s, Worker* w, Context* c, const Command* row) noexcept nogil:
+    return run_attended(s, w, c, row) if attention_word(w.attention) else run_timed(s, w, c, row)
+
+
+cdef inline bint is_put_off(int result) noexcept nogil:
+    """The request has not been run, and is fed again."""
+    return result == FEED_HELD or result == FEED_LATER
+
+
+cdef int run_each(Session* s, Worker* w, Context* c, uint32_t n, size_t* done) noexcept nogil:
+    """The requests of a batch without looking ahead."""
+    cdef uint32_t i
+    cdef int result = FEED_NEED_DATA
+    done[0] = 0
+    for i in range(n):
+        c.argv = &w.views[w.batch[i].first]
+        c.argc = w.batch[i].argc
+        result = run_alone(s, w, c, w.batch[i].row)
+        if is_put_off(result):
+            break
+        done[0] = w.batch[i].end
+        if result != FEED_NEED_DATA:
+            break
     return result
 
 
@@ -322,6 +409,7 @@ cdef int run_one(Session* s, Worker* w, Context* c, const char* data, size_t len
     """A request that the fast path has declined. FEED_YIELD here means: it is not complete."""
     cdef RespResult got = resp_next(&s.parser, data, len, &w.limits, done)
     cdef char text[128]
+    cdef int result
     if got == RESP_MORE:
         return FEED_YIELD
     if got == RESP_NOMEM:
@@ -338,7 +426,10 @@ cdef int run_one(Session* s, Worker* w, Context* c, const char* data, size_t len
         return FEED_NEED_DATA
     c.argv = s.parser.argv
     c.argc = s.parser.argc
-    return run_alone(s, w, c)
+    result = run_alone(s, w, c, NULL)
+    if is_put_off(result):
+        done[0] = 0
+    return result
 
 
 cdef inline void copy_text(char* to, const char* text, size_t room) noexcept nogil:
@@ -371,7 +462,10 @@ cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_
         if s.parser.pos == 0 and s.parser.left == 0:
             n = take_batch(w, data + at, len - at)
         if n:
-            result = run_batch(s, w, &c, n, &done)
+            if attention_word(w.attention):
+                result = run_each(s, w, &c, n, &done)
+            else:
+                result = run_batch(s, w, &c, n, &done)
         else:
             result = run_one(s, w, &c, data + at, len - at, &done)
             if result == FEED_YIELD:
@@ -403,7 +497,3 @@ cdef bint session_ahead(const Session* s, Worker* w, const char* data, size_t le
 
 cdef void session_ahead_entry(const Session* s, Worker* w, uint64_t hash) noexcept nogil:
     keyspace_ahead_entries(w.ks, w.reader, s.client.db, &hash, 1)
-
-
-cdef void session_describe(Session* s, OutBuf* out, int64_t now, size_t input_held) noexcept nogil:
-    client_describe(&s.client, out, now, input_held, outbuf_size(&s.out))

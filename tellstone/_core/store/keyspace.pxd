@@ -36,6 +36,7 @@ cdef struct Keyspace:
     uint64_t evicted
     uint64_t max_value              # proto-max-bulk-len: no string grows past it. Relaxed
     Thread upkeep_thread
+    int upkeep_reader               # of the grace period; upkeep runs in one thread at a time
     uint32_t upkeep_state           # 0 none, 1 runs, 2 is asked to stop
     uint64_t upkeep_rounds          # of the thread, relaxed: for tests and INFO
     uint64_t random_state           # under shard 0's lock; RANDOMKEY needs no better

@@ -13,7 +13,7 @@ from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.arena cimport ARENA_PAGE_BITS, ARENA_SEGMENT, arena_full_segment, arena_ptr
 from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN
 from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_key, entry_set_access
-from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_leave, grace_reclaim, grace_retire
+from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_join, grace_leave, grace_reclaim, grace_retire
 from tellstone._core.store.shard cimport (
     partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
 )
@@ -54,6 +54,7 @@ cdef Keyspace* keyspace_new(uint32_t shards, int64_t evict_interval_ms, uint32_t
         free(ks)
         return NULL
     grace_init(&ks.shared.grace)
+    ks.upkeep_reader = grace_join(&ks.shared.grace)
     ks.shared.secret[0] = process_secret[0]
     ks.shared.secret[1] = process_secret[1]
     ks.shared.tick_ms = evict_interval_ms if evict_interval_ms > 0 else 1000
@@ -429,16 +430,42 @@ cdef bint upkeep_partition(Keyspace* ks, Partition* p, int64_t now) noexcept nog
     return more
 
 
-cdef bint keyspace_upkeep(Keyspace* ks, int64_t now) noexcept nogil:
-    """A little for every partition. The lock is only tried: a shard that is busy is looked at again in the next round.
+cdef char* next_full_segment(Keyspace* ks) noexcept nogil:
+    cdef uint32_t i
+    cdef int db
+    cdef char* segment = NULL
+    for i in range(ks.shard_count):
+        for db in range(DATABASES):
+            if load_ptr(<void**>&ks.shards[i].parts[db]) == NULL or not lock_try(&ks.shards[i].lock):
+                continue
+            if ks.shards[i].parts[db] != NULL:
+                segment = arena_full_segment(&ks.shards[i].parts[db].arena)
+            lock_release(&ks.shards[i].lock)
+            if segment != NULL:
+                return segment
+    return NULL
 
-    LIFETIME: a segment may be worked on without the lock, because its partition is freed by grace_reclaim, below, and nowhere else.
-    """
+
+cdef bint make_one_huge(Keyspace* ks) noexcept nogil:
+    """LIFETIME: the segment is worked on without the shard's lock; its partition may be retired meanwhile, but is not freed before
+    this section of a reader ends."""
+    cdef char* segment
+    if ks.upkeep_reader < 0:
+        return False
+    grace_enter(&ks.shared.grace, ks.upkeep_reader)
+    segment = next_full_segment(ks)
+    if segment != NULL:
+        make_huge(segment, ARENA_SEGMENT)
+    grace_leave(&ks.shared.grace, ks.upkeep_reader)
+    return segment != NULL
+
+
+cdef bint keyspace_upkeep(Keyspace* ks, int64_t now) noexcept nogil:
+    """A little for every partition. The lock is only tried: a shard that is busy is looked at again in the next round."""
     cdef uint32_t i
     cdef int db
     cdef Shard* s
     cdef bint more = False
-    cdef char* segment = NULL
     for i in range(ks.shard_count):
         s = &ks.shards[i]
         for db in range(DATABASES):
@@ -449,11 +476,8 @@ cdef bint keyspace_upkeep(Keyspace* ks, int64_t now) noexcept nogil:
                 continue
             if s.parts[db] != NULL and upkeep_partition(ks, s.parts[db], now):
                 more = True
-            if segment == NULL and s.parts[db] != NULL:
-                segment = arena_full_segment(&s.parts[db].arena)
             lock_release(&s.lock)
-    if segment != NULL:
-        make_huge(segment, ARENA_SEGMENT)       # one a round: it stops the process's page faults for a moment
+    if make_one_huge(ks):                       # one a round: it stops the process's page faults for a moment
         more = True
     grace_reclaim(&ks.shared.grace)
     return more
