@@ -1,0 +1,143 @@
+"""The configuration file: how it is read, what is said of mistakes, how it is rewritten."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shell.started import Started
+
+from tellstone import configfile
+from tellstone.cli.arguments import parse
+from tellstone.config import BY_NAME, Options
+from tellstone.errors import OptionError
+
+FILE = """\
+# what we run
+timeout: 30s   # seconds
+
+max-mem-bytes: "64MiB"
+enable-resp: yes
+resp-addr: '[::1]:6379'
+client-output-buffer-limit: normal 1mb 1mb 10
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "tellstone.yaml"
+    path.write_text(FILE)
+    return path
+
+
+def values(**changed: Any) -> dict[str, Any]:
+    return vars(Options()) | changed
+
+
+def test_values_are_read_as_on_a_command_line(file: Path) -> None:
+    found = configfile.read(str(file))
+    assert list(found) == ["timeout", "max_mem_bytes", "enable_resp", "resp_addr", "client_output_buffer_limit"]
+    assert (found["max_mem_bytes"], found["enable_resp"], str(found["resp_addr"])) == (64 << 20, True, "[::1]:6379")
+
+
+def test_an_empty_file_sets_nothing(file: Path) -> None:
+    for text in ("", "# nothing\n", "---\n"):
+        file.write_text(text)
+        assert configfile.read(str(file)) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("timeout: soon", ": timeout: 'soon' is not a duration of whole seconds, such as 1m30s, or 0"),
+        ("timeout:", ": timeout: '' is not a duration"),
+        ("\ntimeot: 1s", ":2: unknown option timeot (did you mean timeout?)"),
+        ("config: x", ":1: unknown option config"),
+        ("shards: [1]", ":1: shards: a list or mapping is not a whole number from 0 to 1024"),
+        ("timeout: 1s\ntimeout: 2s", ":2: timeout is there twice"),
+        ("[1]: 2", ":1: unknown option ?"),
+        ("- timeout", ": expected a mapping of options to values"),
+        ("a: b: c", ":1: not YAML: mapping values are not allowed here"),
+        ("a: \x01", ": not YAML: "),
+        ("client-output-buffer-limit: normal 1", ": client-output-buffer-limit: 'normal 1' is not <class>"),
+    ],
+)
+def test_a_mistake_is_one_line(file: Path, text: str, said: str) -> None:
+    file.write_text(text)
+    with pytest.raises(OptionError) as caught:
+        configfile.read(str(file))
+    assert str(caught.value).startswith(f"{file}{said}") and "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="No such file or directory"):
+        configfile.read(str(tmp_path / "none"))
+    (tmp_path / "latin").write_bytes(b"\xff")
+    with pytest.raises(OptionError, match="not UTF-8"):
+        configfile.read(str(tmp_path / "latin"))
+
+
+def test_flags_win_over_variables_and_these_over_the_file(file: Path) -> None:
+    file.write_text("timeout: 1s\nmax-clients: 1\nshards: 1\n")
+    words, environ = ["--timeout", "3s", "--config", str(file)], {"TSD_TIMEOUT": "2s", "TSD_MAX_CLIENTS": "2"}
+    options = parse(words, environ).options
+    assert (options.timeout.seconds, options.max_clients, options.shards) == (3, 2, 1)
+    assert parse([], {"TSD_CONFIG": str(file)}).options.shards == 1
+
+
+def test_a_rewrite_changes_what_has_changed_and_nothing_else(file: Path) -> None:
+    options = values(**configfile.read(str(file)))
+    assert configfile.rewritten(str(file), FILE, options) == FILE
+    changed = options | {"max_mem_bytes": 100, "slowlog_max_len": 5, "timeout": BY_NAME["timeout"].default}
+    assert configfile.rewritten(str(file), FILE, changed) == (
+        FILE.replace("30s", "0").replace('"64MiB"', "100") + "slowlog-max-len: 5\n"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name != "config"])
+def test_every_value_comes_back(tmp_path: Path, name: str) -> None:
+    path, option = tmp_path / "f", BY_NAME[name]
+    path.write_text(f"{option.dashed}: {configfile.scalar(option.to_text(option.default))}\n")
+    assert configfile.read(str(path)) == {name: option.default}
+
+
+def test_a_rewrite_keeps_mode_link_and_file(file: Path, tmp_path: Path) -> None:
+    file.chmod(0o640)
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    configfile.rewrite(str(link), values(**configfile.read(str(file)), shards=3))
+    assert link.is_symlink() and file.stat().st_mode & 0o777 == 0o640
+    assert file.read_text() == FILE + "shards: 3\n"
+    assert sorted(os.listdir(tmp_path)) == ["link", "tellstone.yaml"]
+    file.write_text("nosuch: 1\n")
+    with pytest.raises(OptionError):
+        configfile.rewrite(str(file), values())
+    assert file.read_text() == "nosuch: 1\n"
+
+
+def test_a_running_server_rewrites_its_file(start: Callable[..., Started], file: Path) -> None:
+    file.write_text("# ours\nresp-addr: 127.0.0.1:0 # any\nenable-resp: yes\n")
+    with start("--config", str(file), "--timeout", "9s").connect() as wire:
+        assert wire.call("CONFIG", "GET", "timeout").endswith(b"$1\r\n9\r\n")
+        assert wire.call("CONFIG", "SET", "maxmemory", "64mb", "slowlog-log-slower-than", -1) == b"+OK\r\n"
+        assert wire.call("CONFIG", "REWRITE") == b"+OK\r\n"
+        assert f"config_file:{file}\r\n".encode() in wire.call("INFO", "server")
+        text = file.read_text()
+        assert text == (
+            "# ours\nresp-addr: 127.0.0.1:0 # any\nenable-resp: yes\ntimeout: 9s\nmax-mem-bytes: 64MiB\n"
+            "slowlog-log-slower-than: -1\n"
+        )
+        file.write_text("nosuch: 1\n")
+        assert wire.call("CONFIG", "REWRITE").startswith(b"-ERR Rewriting config file: ")
+        file.unlink()
+        assert wire.call("CONFIG", "REWRITE").startswith(b"-ERR Rewriting config file: ")
+
+
+def test_a_mistake_ends_the_start(start: Callable[..., Started], file: Path) -> None:
+    file.write_text("timeout: soon\n")
+    one = start("--config", str(file))
+    assert one.end() == 2
+    assert one.lines == [f"tellstone: {file}: timeout: 'soon' is not a duration of whole seconds, such as 1m30s, or 0"]
