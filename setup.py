@@ -150,8 +150,8 @@ def fresh(target, sources):
 def dep_sources(dep):
     """The files of ours that a `.dep` of Cython (make's syntax) lists, or None without one.
 
-    Cython's own declarations come with its version, which is looked at elsewhere, and stand in an environment that pip may
-    throw away after the build.
+    Cython's own declarations come with its version, which is looked at elsewhere, and stand in an environment that pip
+    may throw away after the build.
     """
     with contextlib.suppress(OSError):
         body = dep.read_text().partition(":")[2].replace("\\\n", " ")

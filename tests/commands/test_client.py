@@ -59,7 +59,7 @@ def test_kill_by_every_filter(either: Server) -> None:
             victim = either.connect()
             host, port = victim.socket.getsockname()
             there = "{}:{}".format(*either.address)
-            only = ("ID", number(victim))
+            only: tuple[Arg, ...] = ("ID", number(victim))
             filters: Sequence[Arg] = {
                 "ID": only,
                 "ADDR": ("ADDR", f"{host}:{port}"),
@@ -200,7 +200,7 @@ def watch(server: Server, at_once: bool, proto: int = 2) -> list[bytes]:
             if request[-1] not in ("SKIP", "unheard"):
                 wire.reply()
         wire.rest()
-        lines = []
+        lines: list[bytes] = []
         while not lines or not lines[-1].endswith(b'"QUIT"\r\n'):
             lines.append(STAMP.sub(rb"+[\1]", monitor.reply()))
         return lines

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from tellstone._core.command.keys import glob_match
 
 pytestmark = pytest.mark.core
