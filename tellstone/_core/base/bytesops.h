@@ -14,6 +14,9 @@ static inline void ts_put_u16(void *p, uint16_t v) { memcpy(p, &v, 2); }
 static inline void ts_put_u32(void *p, uint32_t v) { memcpy(p, &v, 4); }
 static inline void ts_put_u64(void *p, uint64_t v) { memcpy(p, &v, 8); }
 
+/* memcpy for text that may be absent: C gives no meaning to a NULL source, not even for no bytes. */
+static inline void ts_copy(void *to, const void *from, size_t n) { if (n) memcpy(to, from, n); }
+
 static inline uint8_t ts_lower(uint8_t c) { return (uint8_t)(c - 'A') < 26 ? (uint8_t)(c | 0x20) : c; }
 
 /* Letters compare without case; b is lower case already. */

@@ -17,6 +17,8 @@ cdef extern from "bytesops.h" nogil:
     void put_u32 "ts_put_u32"(void* p, uint32_t v) noexcept
     void put_u64 "ts_put_u64"(void* p, uint64_t v) noexcept
 
+    # memcpy whose source may be NULL when there is nothing to copy
+    void copy_bytes "ts_copy"(void* to, const void* source, size_t n) noexcept
     # a of n bytes and b of m are the same word; b is in lower case
     bint same_word "ts_same_word"(const char* a, size_t n, const char* b, size_t m) noexcept
     bint same_bytes "ts_same_bytes"(const char* a, const char* b, size_t n) noexcept

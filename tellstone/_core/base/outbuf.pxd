@@ -6,9 +6,9 @@ no longer the truth, and the owner closes the connection.
 """
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy
 
 from tellstone._core.base.block cimport Block, block_ref, block_unref
+from tellstone._core.base.bytesops cimport copy_bytes
 
 cdef struct OutRef:
     size_t at                       # the block's bytes stand before data[at]
@@ -50,7 +50,7 @@ cdef inline char* outbuf_reserve(OutBuf* o, size_t need) noexcept nogil:
 cdef inline void outbuf_append(OutBuf* o, const char* p, size_t n) noexcept nogil:
     if o.cap - o.len < n and not outbuf_grow(o, n):
         return
-    memcpy(o.data + o.len, p, n)
+    copy_bytes(o.data + o.len, p, n)
     o.len += n
 
 cdef inline void outbuf_append_block(OutBuf* o, Block* b) noexcept nogil:

@@ -5,7 +5,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strlen
 
 from tellstone._core.base.atomics cimport relaxed_u64, store_u32, store_u64
-from tellstone._core.base.bytesops cimport View, same_bytes, same_word
+from tellstone._core.base.bytesops cimport View, copy_bytes, same_bytes, same_word
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport mono_us, sleep_us
 from tellstone._core.base.stamp cimport check_layout
@@ -161,7 +161,7 @@ cdef void slowlog_free(SlowLog* s) noexcept nogil:
 
 cdef inline View keep_text(char** room, const char* text, size_t len) noexcept nogil:
     cdef View v
-    memcpy(room[0], text, len)
+    copy_bytes(room[0], text, len)
     v.ptr = room[0]
     v.len = len
     room[0] += len

@@ -1,9 +1,9 @@
 """CLIENT LIST and CLIENT KILL over a reactor's connections (see clients.pxd)."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
-from libc.string cimport memcpy, memset, strlen, strncmp
+from libc.string cimport memset, strlen, strncmp
 
-from tellstone._core.base.bytesops cimport View, same_bytes
+from tellstone._core.base.bytesops cimport View, copy_bytes, same_bytes
 from tellstone._core.base.outbuf cimport OutBuf, OutRef, outbuf_free
 from tellstone._core.base.poller cimport POLL_READ, POLL_WRITE
 from tellstone._core.base.stamp cimport check_layout
@@ -22,7 +22,7 @@ cdef inline char* put_text(char* at, View* text) noexcept nogil:
     """Copy a view's bytes to `at` and turn the view there."""
     if text.ptr == NULL:
         return at
-    memcpy(at, text.ptr, text.len)
+    copy_bytes(at, text.ptr, text.len)
     text.ptr = at
     return at + text.len
 
@@ -37,7 +37,7 @@ cdef QueryMessage* query_message(const QueryMessage* question) noexcept nogil:
     q.head.kind = MAIL_QUERY
     q.ids = <uint64_t*>(q + 1)
     if ids:
-        memcpy(q.ids, question.ids, ids)
+        copy_bytes(q.ids, question.ids, ids)
     put_text(put_text(put_text(<char*>(q + 1) + ids, &q.addr), &q.laddr), &q.user)
     return q
 

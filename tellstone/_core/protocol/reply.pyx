@@ -6,7 +6,7 @@ from libc.stdlib cimport atoi, strtod
 from libc.string cimport memcpy, memmove, memset, strlen
 
 from tellstone._core.base.block cimport Block
-from tellstone._core.base.bytesops cimport format_i64, format_u64
+from tellstone._core.base.bytesops cimport copy_bytes, format_i64, format_u64
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_append_block, outbuf_reserve
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport *
@@ -42,7 +42,7 @@ cdef void reply_simple(OutBuf* o, const char* text, size_t len) noexcept nogil:
     if p == NULL:
         return
     p[0] = c'+'
-    memcpy(p + 1, text, len)
+    copy_bytes(p + 1, text, len)
     p[len + 1] = c'\r'
     p[len + 2] = c'\n'
     o.len += len + 3
@@ -80,7 +80,7 @@ cdef void reply_bulk(OutBuf* o, const char* p, size_t n) noexcept nogil:
     at[len] = c'\r'
     at[len + 1] = c'\n'
     at += len + 2
-    memcpy(at, p, n)
+    copy_bytes(at, p, n)
     at[n] = c'\r'
     at[n + 1] = c'\n'
     o.len += len + n + 4

@@ -8,7 +8,7 @@ from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset, strlen
 
-from tellstone._core.base.bytesops cimport View, same_bytes
+from tellstone._core.base.bytesops cimport View, copy_bytes, same_bytes
 from tellstone._core.base.debug cimport LIVE_PARKED, LIVE_SESSION, live_add
 from tellstone._core.base.fnv cimport fnv1a, fnv1a_x4
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free, outbuf_size, outbuf_truncate
@@ -97,7 +97,7 @@ cdef void session_free(Session* s) noexcept nogil:
 
 cdef inline View park_text(char** room, const char* text, size_t len) noexcept nogil:
     cdef View v
-    memcpy(room[0], text, len)
+    copy_bytes(room[0], text, len)
     v.ptr = room[0]
     v.len = len
     room[0] += len

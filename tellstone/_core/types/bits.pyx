@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tellstone._core.base.bits cimport get_first_high, leading_zeros, popcount, put_first_high
-from tellstone._core.base.bytesops cimport View, get_u64, put_u64, view_of
+from tellstone._core.base.bytesops cimport View, copy_bytes, get_u64, put_u64, view_of
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_NOMEM, ST_OK, ST_WRONGTYPE
 from tellstone._core.store.keyspace cimport Place
@@ -46,7 +46,7 @@ cdef inline uint64_t word_at(View text, uint64_t at) noexcept nogil:
     if at + 8 <= text.len:
         return get_first_high(text.ptr + at)
     memset(word, 0, 8)
-    memcpy(word, text.ptr + at, text.len - at)
+    copy_bytes(word, text.ptr + at, text.len - at)
     return get_first_high(word)
 
 

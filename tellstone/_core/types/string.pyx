@@ -10,7 +10,7 @@ from libc.string cimport memcpy, memset
 
 from tellstone._core.base.atomics cimport relaxed_u64
 from tellstone._core.base.block cimport Block, block_new, block_shared, block_unref
-from tellstone._core.base.bytesops cimport View, parse_i64, view_of
+from tellstone._core.base.bytesops cimport View, copy_bytes, parse_i64, view_of
 from tellstone._core.base.decimal cimport format_decimal, parse_decimal
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport (
@@ -33,7 +33,7 @@ cdef inline int write_bytes(Place* place, View text, uint8_t encoding, int64_t d
     cdef char* at = place_write(place, TYPE_STRING, encoding, text.len, deadline)
     if at == NULL:
         return ST_NOMEM
-    memcpy(at, text.ptr, text.len)
+    copy_bytes(at, text.ptr, text.len)
     return ST_OK
 
 
@@ -64,7 +64,7 @@ cdef int string_set_int(Place* place, int64_t value, int64_t deadline) noexcept 
 cdef Block* string_new_block(View value) noexcept nogil:
     cdef Block* b = block_new(value.len, value.len)
     if b != NULL:
-        memcpy(b.data, value.ptr, value.len)
+        copy_bytes(b.data, value.ptr, value.len)
     return b
 
 
@@ -143,7 +143,7 @@ cdef char* move_to_block(Place* place, View text, uint64_t size) noexcept nogil:
     cdef Block* b = block_new(size, room_for(place, size))
     if b == NULL:
         return NULL
-    memcpy(b.data, text.ptr, text.len)
+    copy_bytes(b.data, text.ptr, text.len)
     return b.data if string_set_block(place, b, DEADLINE_KEEP) == ST_OK else NULL
 
 
@@ -160,7 +160,7 @@ cdef char* string_widen(Place* place, const StringValue* value, uint64_t size) n
         return at
     at = place_write(place, TYPE_STRING, ENC_WIDENED, size, DEADLINE_KEEP)      # a new key, or an integer, which becomes text
     if at != NULL:
-        memcpy(at, value.view.ptr, value.view.len)
+        copy_bytes(at, value.view.ptr, value.view.len)
     return at
 
 
@@ -179,7 +179,7 @@ cdef int string_append(Place* place, View tail, uint64_t* length) noexcept nogil
     at = string_widen(place, &v, length[0])
     if at == NULL:
         return ST_NOMEM
-    memcpy(at + length[0] - tail.len, tail.ptr, tail.len)
+    copy_bytes(at + length[0] - tail.len, tail.ptr, tail.len)
     return ST_OK
 
 
@@ -203,7 +203,7 @@ cdef int string_set_range(Place* place, uint64_t offset, View value, uint64_t* l
         return ST_NOMEM
     if offset > v.view.len:
         memset(at + v.view.len, 0, offset - v.view.len)
-    memcpy(at + offset, value.ptr, value.len)
+    copy_bytes(at + offset, value.ptr, value.len)
     return ST_OK
 
 
