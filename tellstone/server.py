@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import threading
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ from typing import Any
 from tellstone._core.net.control import ControlBridge, ControlCall, Report
 from tellstone._core.net.reactor import ReactorGroup
 from tellstone._core.store.keyspace import Store
+from tellstone.automatic import automatic_shards, automatic_threads
 from tellstone.config import Options
 from tellstone.control import HANDLERS
 from tellstone.control.commands import BY_NAME
@@ -36,9 +36,6 @@ from tellstone.listeners import Listener, close_all, listen, raise_file_limit, r
 from tellstone.log import fields, log, set_level
 from tellstone.units import CLIENT_CLASSES, MILLISECOND, SECOND, show_duration
 
-THREADS_MAX = 16  # of an automatic number
-SHARDS_MIN, SHARDS_MAX = 8, 1024  # likewise
-SHARDS_A_THREAD = 4
 SAMPLE_SECONDS = 0.5  # between two looks at the counters
 SAMPLE_COUNT = 8
 RESERVED_FILES = 32  # beside connections
@@ -46,25 +43,6 @@ FILES_A_THREAD = 4
 ANSWER_SECONDS = 5.0  # for all reactors to report on their clients
 SECRETS = (b"requirepass", b"masterauth", b"masteruser", b"tls-key-file-pass", b"tls-client-key-file-pass")
 JOIN_SECONDS = 0.05  # between two looks, while reactors end, at whether they shall end at once
-
-
-def usable_cpus() -> int:
-    """How many CPUs this process may run on."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
-def automatic_threads() -> int:
-    """What --io-threads 0 stands for: a thread for each usable CPU, within reason."""
-    return min(usable_cpus(), THREADS_MAX)
-
-
-def automatic_shards(threads: int) -> int:
-    """What --shards 0 stands for: enough that threads seldom meet in one, and a power of two."""
-    wanted = 1 << (SHARDS_A_THREAD * threads - 1).bit_length()
-    return min(max(wanted, SHARDS_MIN), SHARDS_MAX)
 
 
 def settled(options: Options, store: Store | None) -> Options:

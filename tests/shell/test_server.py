@@ -12,9 +12,10 @@ from wire import Closed, Wire, value
 
 import tellstone.server
 from tellstone._core.store.keyspace import Store
+from tellstone.automatic import automatic_shards
 from tellstone.config import Options
 from tellstone.errors import StartError
-from tellstone.server import Server, automatic_shards
+from tellstone.server import Server
 from tellstone.units import Address
 
 ANY_PORT = Address("127.0.0.1", 0)
