@@ -12,6 +12,7 @@ from tellstone._core.base.outbuf cimport OutBuf
 from tellstone._core.command.client cimport CLIENT_NO_TOUCH, Client
 from tellstone._core.command.record cimport COMMANDS_MAX, Counters
 from tellstone._core.store.keyspace cimport Keyspace, Place, place_touch
+from tellstone._core.store.table cimport SlotHint
 
 cdef enum CommandFlag:              # Redis's command flags, and their order in COMMAND INFO
     CMD_WRITE = 1
@@ -62,6 +63,7 @@ cdef struct Context:
     uint32_t argc
     const Command* command          # the subcommand's row, where there is one
     uint64_t hash                   # fnv1a of argv[command.first_key], where there are keys
+    const SlotHint* hint            # where look-ahead has seen that key; NULL: it has not looked
     int64_t now                     # Unix ms
     Counters* counters
     uint64_t timed                  # ticks of this group's calls that were timed by themselves

@@ -5,7 +5,7 @@ from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.command.command cimport Context, touch_place
 from tellstone._core.store.keyspace cimport (
-    Place, ShardSet, keyspace_find, keyspace_lock, keyspace_open, keyspace_shard, keyspace_unlock, shard_set_add, shard_set_clear,
+    Place, ShardSet, keyspace_find, keyspace_lock, keyspace_open_hinted, keyspace_shard, keyspace_unlock, shard_set_add, shard_set_clear,
 )
 
 cdef enum:
@@ -13,7 +13,7 @@ cdef enum:
 
 cdef inline void open_key(Context* c, Place* place) noexcept nogil:
     """The place of argv[1], with its shard locked."""
-    keyspace_open(c.ks, c.client.db, c.argv[1], c.hash, c.now, place)
+    keyspace_open_hinted(c.ks, c.client.db, c.argv[1], c.hash, c.now, c.hint, place)
     touch_place(c, place)
 
 cdef struct Keys:                   # of a call on several, at argv[first], argv[first + step], ...

@@ -30,6 +30,7 @@ from tellstone._core.command.record cimport Counters
 from tellstone._core.protocol.resp cimport RespLimits, RespParser
 from tellstone._core.session.attention cimport Attention
 from tellstone._core.store.keyspace cimport Keyspace
+from tellstone._core.store.table cimport SlotHint
 
 cdef enum Feed:
     FEED_NEED_DATA = 0
@@ -60,6 +61,7 @@ cdef struct Worker:                 # the working memory of a thread that runs s
     Counters counters
     View views[BATCH_ARGS]
     Request batch[BATCH]
+    SlotHint hints[BATCH]
     uint64_t hashes[BATCH + 4]      # of the requests of the batch; lanes write up to three more
 
 # A control command on its way to Python: one malloc'ed piece; whoever takes it from the session frees it with parked_free.

@@ -292,6 +292,7 @@ cdef inline int run_group(Session* s, Worker* w, Context* c, uint32_t start, uin
         c.argv = &w.views[r.first]
         c.argc = r.argc
         c.hash = w.hashes[i]
+        c.hint = &w.hints[i] if r.hashed else NULL
         result = run(s, c, r.row, r.hashed)
         done[0] = r.end
         if result != FEED_NEED_DATA:
@@ -312,10 +313,10 @@ cdef inline int run_batch(Session* s, Worker* w, Context* c, uint32_t n, size_t*
         return run_group(s, w, c, 0, n, done)
     hash_batch(w, n)
     keyspace_ahead_slots(w.ks, w.reader, db, w.hashes, part(n, 0, SLOTS_AHEAD))
-    keyspace_ahead_entries(w.ks, w.reader, db, w.hashes, part(n, 0, GROUP))
+    keyspace_ahead_entries(w.ks, w.reader, db, w.hashes, w.hints, part(n, 0, GROUP))
     while i < n and result == FEED_NEED_DATA:
         keyspace_ahead_slots(w.ks, w.reader, db, &w.hashes[i + SLOTS_AHEAD], part(n, i + SLOTS_AHEAD, GROUP))
-        keyspace_ahead_entries(w.ks, w.reader, db, &w.hashes[i + GROUP], part(n, i + GROUP, GROUP))
+        keyspace_ahead_entries(w.ks, w.reader, db, &w.hashes[i + GROUP], &w.hints[i + GROUP], part(n, i + GROUP, GROUP))
         result = run_group(s, w, c, i, i + part(n, i, GROUP), done)
         i += GROUP
     return result
@@ -328,6 +329,7 @@ cdef int run_timed(Session* s, Worker* w, Context* c, const Command* row) noexce
     cdef uint64_t begun = ticks_now()
     cdef int result
     c.timed = 0
+    c.hint = NULL
     c.command = NULL
     result = run(s, c, row, False)
     if c.timed == 0 and is_quick(c.command):
@@ -453,6 +455,7 @@ cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_
     c.out = &s.out
     c.now = now
     c.counters = &w.counters
+    c.hint = NULL
     s.client.active_ms = now
     while at < len:
         if outbuf_size(&s.out) - before > TURN_OUTPUT and at:
@@ -496,4 +499,4 @@ cdef bint session_ahead(const Session* s, Worker* w, const char* data, size_t le
 
 
 cdef void session_ahead_entry(const Session* s, Worker* w, uint64_t hash) noexcept nogil:
-    keyspace_ahead_entries(w.ks, w.reader, s.client.db, &hash, 1)
+    keyspace_ahead_entries(w.ks, w.reader, s.client.db, &hash, &w.hints[0], 1)

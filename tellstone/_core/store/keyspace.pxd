@@ -19,6 +19,7 @@ from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport Thread
 from tellstone._core.store.entry cimport access_clock, entry_touch
 from tellstone._core.store.shard cimport DATABASES, Found, Partition, Shard, Shared, shared_lately, shared_now
+from tellstone._core.store.table cimport SlotHint
 
 cdef enum:
     SHARDS_MAX = 1024
@@ -67,6 +68,9 @@ cdef inline Shard* keyspace_shard(Keyspace* ks, uint64_t hash) noexcept nogil:
 # hash is fnv1a(key). The caller holds the shard's lock for keyspace_find; keyspace_open takes it.
 cdef void keyspace_find(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, Place* place) noexcept nogil
 cdef void keyspace_open(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, Place* place) noexcept nogil
+# With what look-ahead has found for this hash, or NULL.
+cdef void keyspace_open_hinted(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, const SlotHint* hint,
+                               Place* place) noexcept nogil
 cdef inline void keyspace_close(Place* place) noexcept nogil:
     lock_release(&place.shard.lock)
 
@@ -144,7 +148,7 @@ cdef void keyspace_reset_stats(Keyspace* ks) noexcept nogil
 # Look-ahead for a batch, in two waves some time apart: prefetch the keys' slots, then, when those have arrived, what they seem to
 # name. `reader` comes from grace_join. A hash of no key does no harm.
 cdef void keyspace_ahead_slots(Keyspace* ks, int reader, int db, const uint64_t* hashes, uint32_t n) noexcept nogil
-cdef void keyspace_ahead_entries(Keyspace* ks, int reader, int db, const uint64_t* hashes, uint32_t n) noexcept nogil
+cdef void keyspace_ahead_entries(Keyspace* ks, int reader, int db, const uint64_t* hashes, SlotHint* hints, uint32_t n) noexcept nogil
 
 cdef class Store:
     """The owner of a keyspace for Python: engine.Engine has one, and drivers take it to serve the same data."""

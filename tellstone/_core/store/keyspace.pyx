@@ -15,7 +15,7 @@ from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN
 from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_key, entry_set_access
 from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_join, grace_leave, grace_reclaim, grace_retire
 from tellstone._core.store.shard cimport (
-    partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
+    partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_find_hinted, shard_init, shard_partition, shard_remove, shard_write,
 )
 from tellstone._core.store.table cimport (
     TAG_MIXED, table_bytes, table_peek, table_prefetch, table_random, table_scan, table_work,
@@ -92,7 +92,8 @@ cdef void keyspace_add_used(Keyspace* ks, int64_t bytes) noexcept nogil:
 # Places ---------------------------------------------------------------------------------------------------------
 
 
-cdef void keyspace_find(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, Place* place) noexcept nogil:
+cdef inline void find_hinted(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, const SlotHint* hint,
+                             Place* place) noexcept nogil:
     cdef Shard* s = keyspace_shard(ks, hash)
     cdef Partition* p = s.parts[db]
     place.ks = ks
@@ -103,16 +104,26 @@ cdef void keyspace_find(Keyspace* ks, int db, View key, uint64_t hash, int64_t n
     place.db = db
     place.now = now
     if p != NULL:
-        shard_find(s, p, key, hash, now, &place.found)
+        shard_find_hinted(s, p, key, hash, now, hint, &place.found)
     else:
         place.found.slot = NULL
         place.found.entry = NULL
         place.found.handle = 0
 
 
+cdef void keyspace_find(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, Place* place) noexcept nogil:
+    find_hinted(ks, db, key, hash, now, NULL, place)
+
+
 cdef void keyspace_open(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, Place* place) noexcept nogil:
     lock_acquire(&keyspace_shard(ks, hash).lock)
-    keyspace_find(ks, db, key, hash, now, place)
+    find_hinted(ks, db, key, hash, now, NULL, place)
+
+
+cdef void keyspace_open_hinted(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, const SlotHint* hint,
+                               Place* place) noexcept nogil:
+    lock_acquire(&keyspace_shard(ks, hash).lock)
+    find_hinted(ks, db, key, hash, now, hint, place)
 
 
 cdef char* place_write(Place* place, uint8_t type, uint8_t encoding, size_t value_len, int64_t deadline) noexcept nogil:
@@ -396,7 +407,7 @@ cdef void keyspace_ahead_slots(Keyspace* ks, int reader, int db, const uint64_t*
     grace_leave(&ks.shared.grace, reader)
 
 
-cdef void keyspace_ahead_entries(Keyspace* ks, int reader, int db, const uint64_t* hashes, uint32_t n) noexcept nogil:
+cdef void keyspace_ahead_entries(Keyspace* ks, int reader, int db, const uint64_t* hashes, SlotHint* hints, uint32_t n) noexcept nogil:
     """The first five lines of each entry: a key and 256 bytes of value. What is longer streams well enough."""
     cdef uint32_t i, handle
     cdef Partition* p
@@ -405,8 +416,9 @@ cdef void keyspace_ahead_entries(Keyspace* ks, int reader, int db, const uint64_
     for i in range(n):
         p = peek_partition(ks, db, hashes[i])
         if p == NULL:
+            hints[i].at = NULL
             continue
-        handle = table_peek(&p.table, hashes[i])
+        handle = table_peek(&p.table, hashes[i], &hints[i])
         if handle:
             base = <char*>load_ptr(<void**>&p.arena.bases[handle >> ARENA_PAGE_BITS])
             base += <size_t>(handle & 8191) << 3

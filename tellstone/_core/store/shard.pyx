@@ -22,7 +22,7 @@ from tellstone._core.store.entry cimport (
 )
 from tellstone._core.store.grace cimport grace_retire
 from tellstone._core.store.table cimport (
-    slot_handle, table_bytes, table_delete, table_destroy, table_find, table_init, table_insert, table_slot_of,
+    slot_handle, table_bytes, table_delete, table_destroy, table_find, table_find_hinted, table_init, table_insert, table_slot_of,
 )
 
 check_layout(__name__)
@@ -135,7 +135,15 @@ cdef void shard_remove(Partition* p, Found* found) noexcept nogil:
 
 cdef void shard_find(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, Found* found) noexcept nogil:
     """Look a key up. Side effect: an entry whose time has come is removed, and not found."""
-    table_find(&p.table, &p.arena, key, hash, found)
+    shard_find_hinted(s, p, key, hash, now, NULL, found)
+
+
+cdef void shard_find_hinted(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, const SlotHint* hint,
+                            Found* found) noexcept nogil:
+    if hint != NULL:
+        table_find_hinted(&p.table, &p.arena, key, hash, hint, found)
+    else:
+        table_find(&p.table, &p.arena, key, hash, found)
     if found.entry != NULL and entry_expires(found.entry) and entry_deadline(found.entry) < now:
         shard_remove(p, found)
         s.expired += 1

@@ -37,6 +37,10 @@ cdef extern from "tellstone/_core/store/table_peek.h" nogil:
         uint64_t slack              # slots behind the last home, for its cluster; a few more stay empty for ever
         uint64_t* slot              # a flexible array
 
+    ctypedef struct SlotHint "ts_slot_hint":
+        const uint64_t* at          # NULL: none
+        uint64_t value
+
 cdef struct Table:
     SlotArray* now                  # where new entries go
     SlotArray* old                  # the array being emptied, or NULL
@@ -73,7 +77,11 @@ cdef uint64_t table_scan(Table* t, Arena* a, uint64_t from_tag, uint64_t most, T
 cdef uint32_t table_random(Table* t, uint64_t random) noexcept nogil       # a handle, 0 when empty
 # Look-ahead, without the lock and inside a grace section. Both only guess.
 cdef void table_prefetch(Table* t, uint64_t hash) noexcept nogil
-cdef uint32_t table_peek(Table* t, uint64_t hash) noexcept nogil           # a likely handle, or 0
+# A likely handle, or 0, and where it was found.
+cdef uint32_t table_peek(Table* t, uint64_t hash, SlotHint* hint) noexcept nogil
+# table_find that tries a hint of table_peek for the same hash first. A hint that is out of date costs a comparison: it counts only if
+# its place lies in the present array and still holds the same slot.
+cdef void table_find_hinted(Table* t, Arena* a, View key, uint64_t hash, const SlotHint* hint, Found* found) noexcept nogil
 cdef void table_settle(Table* t, Arena* a) noexcept nogil                  # finish a change of size at once
 
 cdef inline uint32_t slot_handle(uint64_t slot) noexcept nogil:

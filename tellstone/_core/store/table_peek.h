@@ -53,11 +53,19 @@ static TS_RACY void ts_peek_prefetch(ts_slot_array **now, ts_slot_array **old, c
   TS_PREFETCH(at + TS_PROBE_WIDTH - 1); /* three in eight probes reach into the next line */
 }
 
-static TS_RACY uint32_t ts_peek_handle(ts_slot_array **now, ts_slot_array **old, const uint64_t *boundary, uint32_t tag) {
+/* Where a peek found a slot, and what was in it: both may be the past by the time they are used. */
+typedef struct {
+  const uint64_t *at; /* NULL: nothing was found */
+  uint64_t value;
+} ts_slot_hint;
+
+static TS_RACY uint32_t ts_peek_handle(ts_slot_array **now, ts_slot_array **old, const uint64_t *boundary, uint32_t tag,
+                                       ts_slot_hint *hint) {
   ts_slot_array *a = ts_peek_array(now, old, boundary, tag);
   const uint64_t *at;
   uint64_t v[TS_PROBE_WIDTH];
   int n;
+  hint->at = 0;
   if (!a) return 0;
   at = &a->slot[(uint64_t)tag * a->size >> 32];
   for (n = 0; n < TS_PROBE_WIDTH; n++) v[n] = ts_relaxed_u64(&at[n]);
@@ -68,6 +76,9 @@ static TS_RACY uint32_t ts_peek_handle(ts_slot_array **now, ts_slot_array **old,
     n = TS_SMALLER(v[0], tag) + TS_SMALLER(v[1], tag) + TS_SMALLER(v[2], tag) + TS_SMALLER(v[3], tag);
     if (n == TS_PROBE_WIDTH) return 0;
   }
-  return v[n] >> 32 == tag ? (uint32_t)v[n] : 0;
+  if (v[n] >> 32 != tag) return 0;
+  hint->at = &at[n];
+  hint->value = v[n];
+  return (uint32_t)v[n];
 }
 #endif
