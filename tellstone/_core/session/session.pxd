@@ -41,6 +41,10 @@ cdef enum Feed:
     FEED_NEWS = 5
     FEED_LATER = 6
 
+cdef enum Wire:                     # the protocol of a connection, for all its life
+    WIRE_RESP = 0
+    WIRE_NATIVE = 1
+
 cdef enum:
     BATCH = 64                      # requests parsed, hashed and prefetched together
     BATCH_ARGS = 512
@@ -58,6 +62,7 @@ cdef struct Worker:                 # the working memory of a thread that runs s
     Attention* attention            # of the group; the driver's, one that is never needed where there is none
     OutBuf shown                    # lines for monitors
     RespLimits limits
+    uint64_t max_frame              # of the native protocol: bytes that a frame's length may announce
     Counters counters
     View views[BATCH_ARGS]
     Request batch[BATCH]
@@ -81,6 +86,7 @@ cdef struct Session:
     RespParser parser
     OutBuf out
     ParkedCall* parked              # the driver takes it (and sets it to NULL)
+    uint8_t wire                    # Wire
     uint8_t waiting                 # between FEED_PARKED and session_resume
 
 # What the answer to a control command changes in its session; -1: as it was.
@@ -93,7 +99,7 @@ cdef struct Patch:
 cdef void parked_free(ParkedCall* call) noexcept nogil       # NULL is fine
 cdef bint worker_init(Worker* w, Keyspace* ks) noexcept nogil
 cdef void worker_free(Worker* w) noexcept nogil
-cdef void session_init(Session* s, uint64_t id, int64_t now) noexcept nogil
+cdef void session_init(Session* s, uint64_t id, Wire wire, int64_t now) noexcept nogil
 # What the driver knows of the connection; it also fills client.addr, laddr, input_bytes and output_bytes.
 cdef inline void session_connected(Session* s, int fd, bint is_unix) noexcept nogil:
     s.client.fd = fd

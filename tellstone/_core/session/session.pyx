@@ -58,6 +58,7 @@ cdef bint worker_init(Worker* w, Keyspace* ks) noexcept nogil:
     w.attention = &nobody
     w.limits.max_bulk = DEFAULT_MAX_BULK
     w.limits.max_args = INT32_MAX
+    w.max_frame = DEFAULT_MAX_BULK
     return True
 
 
@@ -69,9 +70,10 @@ cdef void worker_free(Worker* w) noexcept nogil:
     outbuf_free(&w.shown)
 
 
-cdef void session_init(Session* s, uint64_t id, int64_t now) noexcept nogil:
+cdef void session_init(Session* s, uint64_t id, Wire wire, int64_t now) noexcept nogil:
     memset(s, 0, sizeof(Session))
     resp_init(&s.parser)
+    s.wire = wire
     s.client.id = id
     s.client.proto = 2
     s.client.authenticated = 1
