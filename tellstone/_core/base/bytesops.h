@@ -14,6 +14,31 @@ static inline void ts_put_u16(void *p, uint16_t v) { memcpy(p, &v, 2); }
 static inline void ts_put_u32(void *p, uint32_t v) { memcpy(p, &v, 4); }
 static inline void ts_put_u64(void *p, uint64_t v) { memcpy(p, &v, 8); }
 
+/* Big-endian fields of a wire format; compilers make one load and a swap of them. */
+static inline uint16_t ts_get_be16(const void *p) {
+  const uint8_t *b = (const uint8_t *)p;
+  return (uint16_t)((uint16_t)b[0] << 8 | b[1]);
+}
+static inline uint32_t ts_get_be32(const void *p) {
+  const uint8_t *b = (const uint8_t *)p;
+  return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+static inline uint64_t ts_get_be64(const void *p) {
+  return (uint64_t)ts_get_be32(p) << 32 | ts_get_be32((const uint8_t *)p + 4);
+}
+static inline void ts_put_be16(void *p, uint16_t v) {
+  uint8_t *b = (uint8_t *)p;
+  b[0] = (uint8_t)(v >> 8); b[1] = (uint8_t)v;
+}
+static inline void ts_put_be32(void *p, uint32_t v) {
+  uint8_t *b = (uint8_t *)p;
+  b[0] = (uint8_t)(v >> 24); b[1] = (uint8_t)(v >> 16); b[2] = (uint8_t)(v >> 8); b[3] = (uint8_t)v;
+}
+static inline void ts_put_be64(void *p, uint64_t v) {
+  ts_put_be32(p, (uint32_t)(v >> 32));
+  ts_put_be32((uint8_t *)p + 4, (uint32_t)v);
+}
+
 /* memcpy for text that may be absent: C gives no meaning to a NULL source, not even for no bytes. */
 static inline void ts_copy(void *to, const void *from, size_t n) { if (n) memcpy(to, from, n); }
 

@@ -17,6 +17,14 @@ cdef extern from "bytesops.h" nogil:
     void put_u32 "ts_put_u32"(void* p, uint32_t v) noexcept
     void put_u64 "ts_put_u64"(void* p, uint64_t v) noexcept
 
+    # Big-endian, as the native protocol writes them
+    uint16_t get_be16 "ts_get_be16"(const void* p) noexcept
+    uint32_t get_be32 "ts_get_be32"(const void* p) noexcept
+    uint64_t get_be64 "ts_get_be64"(const void* p) noexcept
+    void put_be16 "ts_put_be16"(void* p, uint16_t v) noexcept
+    void put_be32 "ts_put_be32"(void* p, uint32_t v) noexcept
+    void put_be64 "ts_put_be64"(void* p, uint64_t v) noexcept
+
     # memcpy whose source may be NULL when there is nothing to copy
     void copy_bytes "ts_copy"(void* to, const void* source, size_t n) noexcept
     # a of n bytes and b of m are the same word; b is in lower case

@@ -26,11 +26,9 @@ from tellstone._core.base.outbuf cimport OutBuf
 from tellstone._core.command.client cimport CLIENT_MONITOR, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIPPING, CLIENT_UNIX, Client
 from tellstone._core.command.command cimport Command
 from tellstone._core.command.connection cimport Footprint, client_describe
-from tellstone._core.command.record cimport Counters
-from tellstone._core.protocol.resp cimport RespLimits, RespParser
-from tellstone._core.session.attention cimport Attention
+from tellstone._core.protocol.resp cimport RespParser
+from tellstone._core.session.batch cimport WIRE_NATIVE, WIRE_RESP, Wire, Worker
 from tellstone._core.store.keyspace cimport Keyspace
-from tellstone._core.store.table cimport SlotHint
 
 cdef enum Feed:
     FEED_NEED_DATA = 0
@@ -40,34 +38,6 @@ cdef enum Feed:
     FEED_HELD = 4
     FEED_NEWS = 5
     FEED_LATER = 6
-
-cdef enum Wire:                     # the protocol of a connection, for all its life
-    WIRE_RESP = 0
-    WIRE_NATIVE = 1
-
-cdef enum:
-    BATCH = 64                      # requests parsed, hashed and prefetched together
-    BATCH_ARGS = 512
-
-cdef struct Request:                # of a batch
-    uint32_t first                  # its arguments are views[first : first + argc]
-    uint32_t argc
-    const Command* row
-    uint32_t hashed                 # bool: Worker.hashes holds its first key's hash
-    size_t end                      # bytes of the data up to and with it
-
-cdef struct Worker:                 # the working memory of a thread that runs sessions
-    Keyspace* ks
-    int reader                      # of the grace period; -1: no look-ahead
-    Attention* attention            # of the group; the driver's, one that is never needed where there is none
-    OutBuf shown                    # lines for monitors
-    RespLimits limits
-    uint64_t max_frame              # of the native protocol: bytes that a frame's length may announce
-    Counters counters
-    View views[BATCH_ARGS]
-    Request batch[BATCH]
-    SlotHint hints[BATCH]
-    uint64_t hashes[BATCH + 4]      # of the requests of the batch; lanes write up to three more
 
 # A control command on its way to Python: one malloc'ed piece; whoever takes it from the session frees it with parked_free.
 cdef struct ParkedCall:
@@ -87,6 +57,7 @@ cdef struct Session:
     OutBuf out
     ParkedCall* parked              # the driver takes it (and sets it to NULL)
     uint8_t wire                    # Wire
+    uint8_t call                    # NativeCall that is being run, or is parked
     uint8_t waiting                 # between FEED_PARKED and session_resume
 
 # What the answer to a control command changes in its session; -1: as it was.

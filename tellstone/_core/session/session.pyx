@@ -24,11 +24,16 @@ from tellstone._core.command.command cimport (
 )
 from tellstone._core.command.monitor cimport monitor_append, monitor_shows
 from tellstone._core.command.record cimport counters_free, counters_precise, record_error, record_time
+from tellstone._core.protocol.native cimport FRAME_BAD, FRAME_ERROR, FRAME_PART, Frame, Taken, frame_write
 from tellstone._core.protocol.reply cimport reply_error, reply_status
 from tellstone._core.protocol.resp cimport (
     RESP_BAD, RESP_MORE, RESP_NOMEM, RespResult, resp_fast, resp_free, resp_init, resp_next,
 )
 from tellstone._core.session.attention cimport ATTEND_MONITORS, Attention, attention_holds, attention_word
+from tellstone._core.session.batch cimport BATCH, BATCH_ARGS, Request
+from tellstone._core.session.frames cimport (
+    CALL_COMMAND, Mark, frame_begin, frame_end, frame_items, frame_refusal, frames_exclude, frames_front, frames_peek, frames_take,
+)
 from tellstone._core.store.grace cimport grace_join, grace_part
 from tellstone._core.store.keyspace cimport Keyspace, keyspace_ahead_entries, keyspace_ahead_slots
 
@@ -153,10 +158,16 @@ cdef inline void end_of_command(Session* s, size_t len, uint32_t ref_count) noex
 
 
 cdef void session_resume(Session* s, const char* reply, size_t len, const Patch* patch) noexcept nogil:
+    cdef Mark mark
     cdef size_t was = s.out.len
     cdef uint32_t refs = s.out.ref_count
+    if s.wire == WIRE_NATIVE:
+        frame_begin(&s.out, s.call, &mark)
+        was = s.out.len
     outbuf_append(&s.out, reply, len)
     end_of_command(s, was, refs)
+    if s.wire == WIRE_NATIVE:
+        frame_end(&s.out, s.call, &mark)
     if patch.proto >= 0:
         s.client.proto = <uint8_t>patch.proto
     if patch.db >= 0:
@@ -172,8 +183,8 @@ cdef void session_resume(Session* s, const char* reply, size_t len, const Patch*
 # Running --------------------------------------------------------------------------------------------------------
 
 
-cdef inline int run(Session* s, Context* c, const Command* row, bint hashed) noexcept nogil:
-    """One request. FEED_NEED_DATA: go on with the next one."""
+cdef inline int run_plain(Session* s, Context* c, const Command* row, bint hashed) noexcept nogil:
+    """One request, its reply in RESP. FEED_NEED_DATA: go on with the next one."""
     cdef size_t was = s.out.len
     cdef uint32_t refs = s.out.ref_count
     cdef int status = command_call(c, row, hashed)
@@ -191,6 +202,34 @@ cdef inline int run(Session* s, Context* c, const Command* row, bint hashed) noe
             s.client.flags &= ~<uint32_t>CLIENT_NEWS
             return FEED_NEWS
     return FEED_CLOSE if s.out.failed else FEED_NEED_DATA
+
+
+cdef int refuse_frame(Session* s, Context* c, const char* error) noexcept nogil:
+    frame_write(&s.out, FRAME_ERROR, error, strlen(error))
+    record_error(c.counters, error, strlen(error))
+    s.client.commands += 1
+    return FEED_NEED_DATA
+
+
+cdef int run_framed(Session* s, Context* c, const Command* row, bint hashed) noexcept nogil:
+    """One request of the native protocol, s.call, its reply a frame."""
+    cdef Mark mark
+    cdef int result
+    cdef const char* refusal = frame_refusal(s.call)
+    if refusal != NULL:
+        return refuse_frame(s, c, refusal)
+    if s.call == CALL_COMMAND:
+        s.client.proto = 3              # whatever a HELLO has asked for
+        if frames_exclude(row if row != NULL else command_find(c.argv[0].ptr, c.argv[0].len)):
+            return refuse_frame(s, c, b"ERR MONITOR is not available over the native protocol")
+    frame_begin(&s.out, s.call, &mark)
+    result = run_plain(s, c, row, hashed)
+    frame_end(&s.out, s.call, &mark)
+    return result
+
+
+cdef inline int run(Session* s, Context* c, const Command* row, bint hashed) noexcept nogil:
+    return run_plain(s, c, row, hashed) if s.wire == WIRE_RESP else run_framed(s, c, row, hashed)
 
 
 cdef uint32_t take_batch(Worker* w, const char* data, size_t len) noexcept nogil:
@@ -293,6 +332,7 @@ cdef inline int run_group(Session* s, Worker* w, Context* c, uint32_t start, uin
         r = &w.batch[i]
         c.argv = &w.views[r.first]
         c.argc = r.argc
+        s.call = r.call
         c.hash = w.hashes[i]
         c.hint = &w.hints[i] if r.hashed else NULL
         result = run(s, c, r.row, r.hashed)
@@ -384,7 +424,9 @@ cdef int run_attended(Session* s, Worker* w, Context* c, const Command* row) noe
 
 
 cdef int run_alone(Session* s, Worker* w, Context* c, const Command* row) noexcept nogil:
-    return run_attended(s, w, c, row) if attention_word(w.attention) else run_timed(s, w, c, row)
+    if attention_word(w.attention) == 0 or (s.wire == WIRE_NATIVE and frame_refusal(s.call) != NULL):
+        return run_timed(s, w, c, row)
+    return run_attended(s, w, c, row)
 
 
 cdef inline bint is_put_off(int result) noexcept nogil:
@@ -400,6 +442,7 @@ cdef int run_each(Session* s, Worker* w, Context* c, uint32_t n, size_t* done) n
     for i in range(n):
         c.argv = &w.views[w.batch[i].first]
         c.argc = w.batch[i].argc
+        s.call = w.batch[i].call
         result = run_alone(s, w, c, w.batch[i].row)
         if is_put_off(result):
             break
@@ -436,6 +479,40 @@ cdef int run_one(Session* s, Worker* w, Context* c, const char* data, size_t len
     return result
 
 
+cdef int run_wide(Session* s, Worker* w, Context* c, const Frame* f, uint32_t items) noexcept nogil:
+    """A COMMAND with more arguments than a batch has room for."""
+    cdef View* argv = <View*>malloc(items * sizeof(View))
+    cdef int result
+    if argv == NULL:
+        s.out.failed = True
+        return FEED_CLOSE
+    c.argv = argv
+    c.argc = frame_items(f, argv, items)
+    s.call = CALL_COMMAND
+    result = run_alone(s, w, c, NULL)
+    free(argv)
+    return result
+
+
+cdef int run_front(Session* s, Worker* w, Context* c, const char* data, size_t len, size_t* done) noexcept nogil:
+    """The frame that no batch takes. FEED_YIELD: it is not complete. What is no frame ends the connection without a word."""
+    cdef Frame f
+    cdef uint32_t items
+    cdef int result
+    cdef Taken taken = frames_front(w, data, len, &f, &items)
+    done[0] = 0
+    if taken == FRAME_PART:
+        s.parser.hint = f.size
+        return FEED_YIELD
+    if taken == FRAME_BAD:
+        done[0] = len
+        return FEED_CLOSE
+    result = run_wide(s, w, c, &f, items)
+    if not is_put_off(result):
+        done[0] = f.size
+    return result
+
+
 cdef inline void copy_text(char* to, const char* text, size_t room) noexcept nogil:
     cdef size_t i = 0
     while text[i] and i + 1 < room:
@@ -464,7 +541,10 @@ cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_
             consumed[0] = at
             return FEED_YIELD
         n = 0
-        if s.parser.pos == 0 and s.parser.left == 0:
+        if s.wire == WIRE_NATIVE:
+            n = frames_take(w, data + at, len - at)
+            s.parser.hint = 0
+        elif s.parser.pos == 0 and s.parser.left == 0:
             n = take_batch(w, data + at, len - at)
         if n:
             if attention_word(w.attention):
@@ -472,7 +552,7 @@ cdef int session_feed(Session* s, Worker* w, const char* data, size_t len, size_
             else:
                 result = run_batch(s, w, &c, n, &done)
         else:
-            result = run_one(s, w, &c, data + at, len - at, &done)
+            result = (run_front if s.wire == WIRE_NATIVE else run_one)(s, w, &c, data + at, len - at, &done)
             if result == FEED_YIELD:
                 break
         at += done
@@ -487,11 +567,17 @@ cdef bint session_ahead(const Session* s, Worker* w, const char* data, size_t le
     cdef uint32_t argc = 0
     cdef Request* r = &w.batch[0]
     cdef View key
-    if w.reader < 0 or resp_fast(data, data + len, &w.limits, w.views, BATCH_ARGS, &argc) == 0:
+    if w.reader < 0:
         return False
-    r.first = 0
-    r.argc = argc
-    r.row = command_find(w.views[0].ptr, w.views[0].len)
+    if s.wire == WIRE_NATIVE:
+        if not frames_peek(w, data, len):
+            return False
+    elif resp_fast(data, data + len, &w.limits, w.views, BATCH_ARGS, &argc) == 0:
+        return False
+    else:
+        r.first = 0
+        r.argc = argc
+        r.row = command_find(w.views[0].ptr, w.views[0].len)
     if not has_key(r):
         return False
     key = w.views[r.row.first_key]

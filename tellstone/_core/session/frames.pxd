@@ -1,0 +1,48 @@
+"""Frames of the native protocol as requests for the command table, and replies of commands as frames.
+
+A frame becomes a call of a row like any request of RESP: SET with a time to live is SET key value PX ms, so that gates, statistics, slow log
+and monitors see one kind of request. Only GET has a handler of its own (command.native), which writes its frame at once. What all the
+others write is a reply of RESP, and frame_end turns it into the frame that the protocol asks for; so does it with every error.
+"""
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from tellstone._core.base.bytesops cimport View
+from tellstone._core.base.outbuf cimport OutBuf
+from tellstone._core.command.command cimport Command
+from tellstone._core.protocol.native cimport Frame, Taken
+from tellstone._core.session.batch cimport Worker
+
+cdef enum NativeCall:
+    CALL_GET = 0
+    CALL_SET = 1
+    CALL_DELETE = 2
+    CALL_PING = 3
+    CALL_AUTH = 4
+    CALL_COMMAND = 5
+    # answered without a row
+    CALL_INVALID = 6                # no such operation
+    CALL_EMPTY_KEY = 7
+    CALL_TOO_LONG = 8               # a value past proto-max-bulk-len
+    CALL_NOTHING = 9                # COMMAND with an empty list
+
+cdef struct Mark:                   # where a reply begins
+    size_t at
+    uint32_t refs
+    uint64_t ref_bytes
+
+# Fill the batch from whole frames at data; answers how many requests it has. Stops in front of what is not whole, not a frame, or has
+# more arguments than there is room for.
+cdef uint32_t frames_take(Worker* w, const char* data, size_t len) noexcept nogil
+# Fill the batch with the first of them alone. False: as above.
+cdef bint frames_peek(Worker* w, const char* data, size_t len) noexcept nogil
+# What stands in front when frames_take answers 0: a part, no frame, or a whole one with a list of `*items` items.
+cdef Taken frames_front(const Worker* w, const char* data, size_t len, Frame* f, uint32_t* items) noexcept nogil
+# Around a call: reserve the frame's head; make a frame of the RESP reply that stands behind it, or of nothing nothing.
+cdef void frame_begin(OutBuf* o, uint8_t call, Mark* mark) noexcept nogil
+cdef void frame_end(OutBuf* o, uint8_t call, const Mark* mark) noexcept nogil
+# The items of such a list; at most `room`.
+cdef uint32_t frame_items(const Frame* f, View* items, uint32_t room) noexcept nogil
+# The error of a call that has no row, a C string; NULL: it has one.
+cdef const char* frame_refusal(uint8_t call) noexcept nogil
+# Whether a command has no place on a connection of frames: what it switches on would be sent between them.
+cdef bint frames_exclude(const Command* row) noexcept nogil
