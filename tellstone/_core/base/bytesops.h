@@ -51,12 +51,18 @@ static inline int ts_same_word(const char *a, size_t n, const char *b, size_t m)
   return 1;
 }
 
-/* Short memory compares in line: keys are mostly 8 to 32 bytes, where a call to memcmp costs more than the work. */
+/* Short memory compares in line: keys are mostly 8 to 32 bytes, where a call to memcmp costs more than the work. The last eight
+ * bytes overlap those before them. */
 static inline int ts_same_bytes(const char *a, const char *b, size_t n) {
-  while (n >= 8) {
-    if (ts_get_u64(a) != ts_get_u64(b)) return 0;
-    a += 8; b += 8; n -= 8;
+  if (n >= 8) {
+    size_t i = 0, last = n - 8;
+    while (i < last) {
+      if (ts_get_u64(a + i) != ts_get_u64(b + i)) return 0;
+      i += 8;
+    }
+    return ts_get_u64(a + last) == ts_get_u64(b + last);
   }
+  if (n >= 4) return ts_get_u32(a) == ts_get_u32(b) && ts_get_u32(a + n - 4) == ts_get_u32(b + n - 4);
   while (n--) if (*a++ != *b++) return 0;
   return 1;
 }
@@ -93,14 +99,25 @@ static const char ts_digit_pairs[201] =
   "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263"
   "6465666768697071727374757677787980818283848586878889909192939495969798" "99";
 
-/* Writes v without a terminator and returns its length; room for 20 bytes is enough. */
-static inline size_t ts_format_u64(char *out, uint64_t v) {
+static inline size_t ts_format_long(char *out, uint64_t v) {
   char text[20];
   size_t at = 20;
   while (v >= 100) { at -= 2; memcpy(text + at, ts_digit_pairs + (v % 100) * 2, 2); v /= 100; }
   if (v >= 10) { at -= 2; memcpy(text + at, ts_digit_pairs + v * 2, 2); } else text[--at] = (char)('0' + v);
   memcpy(out, text + at, 20 - at);
   return 20 - at;
+}
+
+/* Writes v without a terminator and returns its length; room for 20 bytes is enough. Most numbers are lengths of a few digits. */
+static inline size_t ts_format_u64(char *out, uint64_t v) {
+  uint32_t n = (uint32_t)v;
+  if (v >= 10000) return ts_format_long(out, v);
+  if (n < 10) { out[0] = (char)('0' + n); return 1; }
+  if (n < 100) { memcpy(out, ts_digit_pairs + n * 2, 2); return 2; }
+  if (n < 1000) { out[0] = (char)('0' + n / 100); memcpy(out + 1, ts_digit_pairs + n % 100 * 2, 2); return 3; }
+  memcpy(out, ts_digit_pairs + n / 100 * 2, 2);
+  memcpy(out + 2, ts_digit_pairs + n % 100 * 2, 2);
+  return 4;
 }
 static inline size_t ts_format_i64(char *out, int64_t v) {
   if (v >= 0) return ts_format_u64(out, (uint64_t)v);

@@ -40,3 +40,13 @@ cdef void resp_free(RespParser* p) noexcept nogil
 cdef RespResult resp_next(RespParser* p, const char* buf, size_t len, const RespLimits* limits, size_t* consumed) noexcept nogil
 # A whole plain request at buf: its length, with up to `room` arguments in argv; 0: declined.
 cdef size_t resp_fast(const char* buf, const char* end, const RespLimits* limits, View* argv, uint32_t room, uint32_t* argc) noexcept nogil
+
+cdef struct RespTemplate:           # the plain request that came last, for one that begins like it
+    const char* start               # NULL: none
+    size_t head                     # bytes up to the second argument: the count, the name, the length of what follows
+
+# resp_fast for a request behind another one of the same buffer. Pipelines repeat themselves: where the bytes up to the second
+# argument are those of the request before, argc, name and the argument's length are known without reading them again, which is *again.
+# `argv` continues `last`, the arguments of the request before, of which there were at least two.
+cdef size_t resp_next_fast(const char* buf, const char* end, const RespLimits* limits, View* argv, uint32_t room, uint32_t* argc,
+                           RespTemplate* t, const View* last, bint* again) noexcept nogil

@@ -4,7 +4,7 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memset
 
-from tellstone._core.base.bytesops cimport View, get_u16, parse_i64
+from tellstone._core.base.bytesops cimport View, get_u16, parse_i64, same_bytes
 from tellstone._core.base.stamp cimport check_layout
 
 check_layout(__name__)
@@ -334,23 +334,63 @@ cdef inline const char* small_number(const char* at, const char* end, size_t* n)
     return long_number(at, end, n)
 
 
-cdef size_t resp_fast(const char* buf, const char* end, const RespLimits* limits, View* argv, uint32_t room, uint32_t* argc) noexcept nogil:
-    """Declines whatever is unusual or not all there; resp_next then says what it is."""
-    cdef const char* at = buf
-    cdef size_t n, len, i
-    if at == end or at[0] != c'*':
-        return 0
-    at = small_number(at + 1, end, &n)
-    if at == NULL or n == 0 or n > room:
-        return 0
+cdef inline const char* arguments_fast(const char* at, const char* end, const RespLimits* limits, View* argv, size_t n) noexcept nogil:
+    """n arguments from `at` on; answers what follows, NULL: declined."""
+    cdef size_t i, len
     for i in range(n):
         if at == end or at[0] != c'$':
-            return 0
+            return NULL
         at = small_number(at + 1, end, &len)
         if at == NULL or <size_t>(end - at) < len + 2 or <int64_t>len > limits.max_bulk:
-            return 0
+            return NULL
         argv[i].ptr = at
         argv[i].len = len
         at += len + 2
+    return at
+
+
+cdef size_t resp_fast(const char* buf, const char* end, const RespLimits* limits, View* argv, uint32_t room, uint32_t* argc) noexcept nogil:
+    """Declines whatever is unusual or not all there; resp_next then says what it is."""
+    cdef const char* at
+    cdef size_t n
+    if buf == end or buf[0] != c'*':
+        return 0
+    at = small_number(buf + 1, end, &n)
+    if at == NULL or n == 0 or n > room:
+        return 0
+    at = arguments_fast(at, end, limits, argv, n)
+    if at == NULL:
+        return 0
     argc[0] = <uint32_t>n
     return <size_t>(at - buf)
+
+
+cdef inline const char* repeated(const char* buf, const char* end, const RespLimits* limits, View* argv, uint32_t room, uint32_t argc,
+                                 const RespTemplate* t, const View* last) noexcept nogil:
+    """What follows a request that begins as the last one of argc arguments did. NULL: it does not, or is declined."""
+    cdef const char* at = buf + t.head + last[1].len + 2
+    if argc > room or end - buf < at - buf or not same_bytes(buf, t.start, t.head):
+        return NULL
+    argv[0].ptr = buf + (last[0].ptr - t.start)
+    argv[0].len = last[0].len
+    argv[1].ptr = buf + t.head
+    argv[1].len = last[1].len
+    return arguments_fast(at, end, limits, argv + 2, argc - 2)
+
+
+cdef size_t resp_next_fast(const char* buf, const char* end, const RespLimits* limits, View* argv, uint32_t room, uint32_t* argc,
+                           RespTemplate* t, const View* last, bint* again) noexcept nogil:
+    cdef const char* at
+    cdef size_t size
+    again[0] = False
+    if t.start != NULL:
+        at = repeated(buf, end, limits, argv, room, argc[0], t, last)
+        if at != NULL:
+            again[0] = True
+            t.start = buf
+            return <size_t>(at - buf)
+    size = resp_fast(buf, end, limits, argv, room, argc)
+    t.start = buf if size and argc[0] > 1 else NULL
+    if t.start != NULL:
+        t.head = <size_t>(argv[1].ptr - buf)
+    return size

@@ -8,7 +8,7 @@ from libc.stdint cimport INT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset, strlen
 
-from tellstone._core.base.bytesops cimport View, copy_bytes, same_bytes
+from tellstone._core.base.bytesops cimport View, copy_bytes
 from tellstone._core.base.debug cimport LIVE_PARKED, LIVE_SESSION, live_add
 from tellstone._core.base.fnv cimport fnv1a, fnv1a_x4
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free, outbuf_size, outbuf_truncate
@@ -27,7 +27,7 @@ from tellstone._core.command.record cimport counters_free, counters_precise, rec
 from tellstone._core.protocol.native cimport FRAME_BAD, FRAME_ERROR, FRAME_PART, Frame, Taken, frame_write
 from tellstone._core.protocol.reply cimport reply_error, reply_status
 from tellstone._core.protocol.resp cimport (
-    RESP_BAD, RESP_MORE, RESP_NOMEM, RespResult, resp_fast, resp_free, resp_init, resp_next,
+    RESP_BAD, RESP_MORE, RESP_NOMEM, RespResult, RespTemplate, resp_fast, resp_free, resp_init, resp_next, resp_next_fast,
 )
 from tellstone._core.session.attention cimport ATTEND_MONITORS, Attention, attention_holds, attention_word
 from tellstone._core.session.batch cimport BATCH, BATCH_ARGS, Request
@@ -35,7 +35,9 @@ from tellstone._core.session.frames cimport (
     CALL_COMMAND, Mark, frame_begin, frame_end, frame_items, frame_refusal, frames_exclude, frames_front, frames_peek, frames_take,
 )
 from tellstone._core.store.grace cimport grace_join, grace_part
-from tellstone._core.store.keyspace cimport Keyspace, keyspace_ahead_entries, keyspace_ahead_slots
+from tellstone._core.store.keyspace cimport (
+    AHEAD_GROUP, Keyspace, keyspace_ahead, keyspace_ahead_begin, keyspace_ahead_end, keyspace_ahead_entry, keyspace_ahead_slot,
+)
 
 # The rows must be there before the first request is.
 import tellstone._core.command.table
@@ -45,9 +47,6 @@ check_layout(__name__)
 cdef enum:
     TURN_OUTPUT = 1048576           # bytes of replies after which a turn ends, so that they can leave
     AHEAD_FROM = 3                  # requests from which looking ahead pays
-    GROUP = 4                       # requests that run while the next ones' memory is on its way: as many as a core
-                                    # has misses outstanding (five lines each)
-    SLOTS_AHEAD = 16                # requests between the prefetch of a slot and its use
     DEFAULT_MAX_BULK = 16777216
 
 cdef Attention nobody               # of workers without a group: never changes
@@ -239,24 +238,23 @@ cdef uint32_t take_batch(Worker* w, const char* data, size_t len) noexcept nogil
     cdef uint32_t n = 0, used = 0, argc = 0
     cdef size_t size
     cdef Request* r
-    cdef View* name
-    cdef View last
-    last.ptr = NULL
-    last.len = 0
+    cdef const View* name = w.views
+    cdef const Command* row = NULL
+    cdef RespTemplate template
+    cdef bint again
+    template.start = NULL
     while n < BATCH:
-        size = resp_fast(at, end, &w.limits, &w.views[used], BATCH_ARGS - used, &argc)
+        size = resp_next_fast(at, end, &w.limits, &w.views[used], BATCH_ARGS - used, &argc, &template, name, &again)
         if size == 0:
             break
         at += size
+        name = &w.views[used]
+        if not again:
+            row = command_find(name.ptr, name.len)
         r = &w.batch[n]
+        r.row = row
         r.first = used
         r.argc = argc
-        name = &w.views[used]
-        if n and name.len == last.len and same_bytes(name.ptr, last.ptr, name.len):
-            r.row = w.batch[n - 1].row      # pipelines repeat themselves
-        else:
-            r.row = command_find(name.ptr, name.len)
-        last = name[0]
         r.end = <size_t>(at - data)
         used += argc
         n += 1
@@ -289,78 +287,82 @@ cdef void hash_batch(Worker* w, uint32_t n) noexcept nogil:
         i += 4
 
 
-cdef inline uint32_t part(uint32_t n, uint32_t start, uint32_t most) noexcept nogil:
-    """How many requests there are from `start` on, up to `most`."""
-    if start >= n:
-        return 0
-    return n - start if n - start < most else most
-
-
 cdef inline bint is_quick(const Command* row) noexcept nogil:
     return row != NULL and row.handler != NULL and row.flags & CMD_QUICK != 0
 
 
-cdef void share_time(Worker* w, uint32_t start, uint32_t end, uint64_t ticks) noexcept nogil:
-    """The time of a group, in equal parts to its calls that were not timed by themselves. Runs of one command count at once."""
-    cdef uint32_t i = start, run
+cdef void share_time(Worker* w, uint32_t n, uint64_t ticks) noexcept nogil:
+    """The time of a batch, in equal parts to its calls that were not timed by themselves. Runs of one command count at once."""
+    cdef uint32_t i = 0, run
     cdef uint32_t quick = 0
     cdef const Command* row
-    for i in range(start, end):
-        row = w.batch[i].row
-        quick += is_quick(row)
+    for i in range(n):
+        quick += is_quick(w.batch[i].row)
     if quick == 0 or counters_precise(&w.counters):
         return
     ticks = ticks // quick
-    i = start
-    while i < end:
+    i = 0
+    while i < n:
         row = w.batch[i].row
         run = 1
-        while i + run < end and w.batch[i + run].row == row:
+        while i + run < n and w.batch[i + run].row == row:
             run += 1
         if is_quick(row):
             record_time(&w.counters, row.id, ticks * run, run)
         i += run
 
 
-cdef inline int run_group(Session* s, Worker* w, Context* c, uint32_t start, uint32_t end, size_t* done) noexcept nogil:
+cdef inline int run_request(Session* s, Worker* w, Context* c, uint32_t i) noexcept nogil:
+    cdef Request* r = &w.batch[i]
+    c.argv = &w.views[r.first]
+    c.argc = r.argc
+    s.call = r.call
+    c.hash = w.hashes[i]
+    c.hint = &w.hints[i] if r.hashed else NULL
+    return run(s, c, r.row, r.hashed)
+
+
+cdef inline int run_ahead(Session* s, Worker* w, Context* c, uint32_t n, uint32_t* ran) noexcept nogil:
+    """While a group of requests runs, memory brings what the next group will touch: work and waiting overlap."""
     cdef uint32_t i
-    cdef Request* r
+    cdef int db = s.client.db           # a SELECT among them spoils the guess, not the answer
     cdef int result = FEED_NEED_DATA
-    cdef uint64_t begun = ticks_now()
-    c.timed = 0
-    for i in range(start, end):
-        r = &w.batch[i]
-        c.argv = &w.views[r.first]
-        c.argc = r.argc
-        s.call = r.call
-        c.hash = w.hashes[i]
-        c.hint = &w.hints[i] if r.hashed else NULL
-        result = run(s, c, r.row, r.hashed)
-        done[0] = r.end
+    hash_batch(w, n)
+    keyspace_ahead_begin(w.ks, w.reader, db, w.hashes, w.hints, n)
+    for i in range(n):
+        if i % AHEAD_GROUP == 0:
+            keyspace_ahead(w.ks, db, &w.hashes[i], &w.hints[i], n - i)
+        result = run_request(s, w, c, i)
+        ran[0] = i + 1
         if result != FEED_NEED_DATA:
-            end = i + 1
             break
-    share_time(w, start, end, ticks_now() - begun - c.timed)
+    keyspace_ahead_end(w.ks, w.reader)
+    return result
+
+
+cdef inline int run_few(Session* s, Worker* w, Context* c, uint32_t n, uint32_t* ran) noexcept nogil:
+    cdef uint32_t i
+    cdef int result = FEED_NEED_DATA
+    for i in range(n):
+        w.batch[i].hashed = 0
+        result = run_request(s, w, c, i)
+        ran[0] = i + 1
+        if result != FEED_NEED_DATA:
+            break
     return result
 
 
 cdef inline int run_batch(Session* s, Worker* w, Context* c, uint32_t n, size_t* done) noexcept nogil:
-    """While a group of requests runs, memory brings what the next group will touch: work and waiting overlap."""
-    cdef uint32_t i = 0
-    cdef int db = s.client.db           # a SELECT among them spoils the guess, not the answer
-    cdef int result = FEED_NEED_DATA
-    if n < AHEAD_FROM or w.reader < 0:
-        for i in range(n):
-            w.batch[i].hashed = 0
-        return run_group(s, w, c, 0, n, done)
-    hash_batch(w, n)
-    keyspace_ahead_slots(w.ks, w.reader, db, w.hashes, part(n, 0, SLOTS_AHEAD))
-    keyspace_ahead_entries(w.ks, w.reader, db, w.hashes, w.hints, part(n, 0, GROUP))
-    while i < n and result == FEED_NEED_DATA:
-        keyspace_ahead_slots(w.ks, w.reader, db, &w.hashes[i + SLOTS_AHEAD], part(n, i + SLOTS_AHEAD, GROUP))
-        keyspace_ahead_entries(w.ks, w.reader, db, &w.hashes[i + GROUP], &w.hints[i + GROUP], part(n, i + GROUP, GROUP))
-        result = run_group(s, w, c, i, i + part(n, i, GROUP), done)
-        i += GROUP
+    cdef uint32_t ran = 0
+    cdef int result
+    cdef uint64_t begun = ticks_now()
+    c.timed = 0
+    if n >= AHEAD_FROM and w.reader >= 0:
+        result = run_ahead(s, w, c, n, &ran)
+    else:
+        result = run_few(s, w, c, n, &ran)
+    done[0] = w.batch[ran - 1].end
+    share_time(w, ran, ticks_now() - begun - c.timed)
     return result
 
 
@@ -582,9 +584,9 @@ cdef bint session_ahead(const Session* s, Worker* w, const char* data, size_t le
         return False
     key = w.views[r.row.first_key]
     hash[0] = fnv1a(key.ptr, key.len)
-    keyspace_ahead_slots(w.ks, w.reader, s.client.db, hash, 1)
+    keyspace_ahead_slot(w.ks, w.reader, s.client.db, hash[0])
     return True
 
 
 cdef void session_ahead_entry(const Session* s, Worker* w, uint64_t hash) noexcept nogil:
-    keyspace_ahead_entries(w.ks, w.reader, s.client.db, &hash, &w.hints[0], 1)
+    keyspace_ahead_entry(w.ks, w.reader, s.client.db, hash)

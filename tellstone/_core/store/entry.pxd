@@ -82,6 +82,9 @@ cdef inline int64_t entry_deadline(const char* e) noexcept nogil:
         return NO_DEADLINE
     return <int64_t>get_u64(e + WHEEL_NODE_AT + 8)
 
+cdef inline bint entry_is_over(const char* e, int64_t now) noexcept nogil:
+    return entry_expires(e) and entry_deadline(e) < now
+
 cdef inline size_t entry_key_at(const char* e) noexcept nogil:
     cdef uint8_t meta = <uint8_t>e[0]
     return ENTRY_HEADER + (WHEEL_NODE_SIZE if meta & ENTRY_EXPIRES else 0) + (4 if meta & ENTRY_LONG_KEY else 0)

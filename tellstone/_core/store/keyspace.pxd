@@ -145,10 +145,21 @@ cdef struct KeyspaceStats:
 cdef void keyspace_stats(Keyspace* ks, KeyspaceStats* out) noexcept nogil
 cdef void keyspace_reset_stats(Keyspace* ks) noexcept nogil
 
-# Look-ahead for a batch, in two waves some time apart: prefetch the keys' slots, then, when those have arrived, what they seem to
-# name. `reader` comes from grace_join. A hash of no key does no harm.
-cdef void keyspace_ahead_slots(Keyspace* ks, int reader, int db, const uint64_t* hashes, uint32_t n) noexcept nogil
-cdef void keyspace_ahead_entries(Keyspace* ks, int reader, int db, const uint64_t* hashes, SlotHint* hints, uint32_t n) noexcept nogil
+# Look-ahead for a batch of n hashes, group by group: prefetch the keys' slots, and when those have arrived what they seem to name.
+# `reader` comes from grace_join; from begin to end it is in a grace section, so between them nothing may wait for readers. A hash of no key
+# does no harm.
+cdef enum:
+    SLOTS_AHEAD = 16                # requests between the prefetch of a slot and its use
+    AHEAD_GROUP = 4                 # requests whose entries are fetched while as many others run: at five lines each as many
+                                    # as a core has misses outstanding
+
+cdef void keyspace_ahead_begin(Keyspace* ks, int reader, int db, const uint64_t* hashes, SlotHint* hints, uint32_t n) noexcept nogil
+# Before the group of requests whose hashes are the first of the n that are left.
+cdef void keyspace_ahead(Keyspace* ks, int db, const uint64_t* hashes, SlotHint* hints, uint32_t n) noexcept nogil
+cdef void keyspace_ahead_end(Keyspace* ks, int reader) noexcept nogil
+# The same in two steps for a single hash.
+cdef void keyspace_ahead_slot(Keyspace* ks, int reader, int db, uint64_t hash) noexcept nogil
+cdef void keyspace_ahead_entry(Keyspace* ks, int reader, int db, uint64_t hash) noexcept nogil
 
 cdef class Store:
     """The owner of a keyspace for Python: engine.Engine has one, and drivers take it to serve the same data."""

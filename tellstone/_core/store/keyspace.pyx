@@ -12,13 +12,13 @@ from tellstone._core.base.platform cimport make_huge, mul_fold, prefetch, sleep_
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.arena cimport ARENA_PAGE_BITS, ARENA_SEGMENT, arena_full_segment, arena_ptr
 from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN
-from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_key, entry_set_access
+from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_is_over, entry_key, entry_set_access
 from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_join, grace_leave, grace_reclaim, grace_retire
 from tellstone._core.store.shard cimport (
-    partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_find_hinted, shard_init, shard_partition, shard_remove, shard_write,
+    partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
 )
 from tellstone._core.store.table cimport (
-    TAG_MIXED, table_bytes, table_peek, table_prefetch, table_random, table_scan, table_work,
+    TAG_MIXED, table_bytes, table_peek, table_prefetch, table_random, table_scan, table_take_hint, table_work,
 )
 
 import os
@@ -103,12 +103,15 @@ cdef inline void find_hinted(Keyspace* ks, int db, View key, uint64_t hash, int6
     place.hash = hash
     place.db = db
     place.now = now
-    if p != NULL:
-        shard_find_hinted(s, p, key, hash, now, hint, &place.found)
-    else:
+    if p == NULL:
         place.found.slot = NULL
         place.found.entry = NULL
         place.found.handle = 0
+        return
+    if (hint != NULL and table_take_hint(&p.table, &p.arena, key, hint, &place.found)
+            and not entry_is_over(place.found.entry, now)):
+        return
+    shard_find(s, p, key, hash, now, &place.found)
 
 
 cdef void keyspace_find(Keyspace* ks, int db, View key, uint64_t hash, int64_t now, Place* place) noexcept nogil:
@@ -379,7 +382,7 @@ cdef bint keyspace_random(Keyspace* ks, int db, int64_t now, KeyVisit visit, voi
                 continue
             handle = table_random(&p.table, next_random(&ks.random_state))
             e = arena_ptr(&p.arena, handle)
-            if entry_expires(e) and entry_deadline(e) < now:
+            if entry_is_over(e, now):
                 remove_expired(&ks.shards[i], p, e, now)
                 break
             visit(owner, e)
@@ -396,37 +399,68 @@ cdef inline Partition* peek_partition(Keyspace* ks, int db, uint64_t hash) noexc
     return <Partition*>load_ptr(<void**>&keyspace_shard(ks, hash).parts[db])
 
 
-cdef void keyspace_ahead_slots(Keyspace* ks, int reader, int db, const uint64_t* hashes, uint32_t n) noexcept nogil:
+cdef inline void ahead_slot(Keyspace* ks, int db, uint64_t hash) noexcept nogil:
+    cdef Partition* p = peek_partition(ks, db, hash)
+    if p != NULL:
+        table_prefetch(&p.table, hash)
+
+
+cdef inline void ahead_entry(Keyspace* ks, int db, uint64_t hash, SlotHint* hint) noexcept nogil:
+    """The first five lines of the entry: a key and 256 bytes of value. What is longer streams well enough."""
+    cdef Partition* p = peek_partition(ks, db, hash)
+    cdef uint32_t handle
+    cdef char* base
+    hint.at = NULL
+    if p == NULL:
+        return
+    handle = table_peek(&p.table, hash, hint)
+    if handle:
+        base = <char*>load_ptr(<void**>&p.arena.bases[handle >> ARENA_PAGE_BITS])
+        base += <size_t>(handle & 8191) << 3
+        prefetch(base)
+        prefetch(base + 64)
+        prefetch(base + 128)
+        prefetch(base + 192)
+        prefetch(base + 256)
+
+
+cdef inline uint32_t at_most(uint32_t n, uint32_t most) noexcept nogil:
+    return n if n < most else most
+
+
+cdef void keyspace_ahead_begin(Keyspace* ks, int reader, int db, const uint64_t* hashes, SlotHint* hints, uint32_t n) noexcept nogil:
     cdef uint32_t i
-    cdef Partition* p
     grace_enter(&ks.shared.grace, reader)
-    for i in range(n):
-        p = peek_partition(ks, db, hashes[i])
-        if p != NULL:
-            table_prefetch(&p.table, hashes[i])
+    for i in range(at_most(n, SLOTS_AHEAD)):
+        ahead_slot(ks, db, hashes[i])
+    for i in range(at_most(n, AHEAD_GROUP)):
+        ahead_entry(ks, db, hashes[i], &hints[i])
+
+
+cdef void keyspace_ahead(Keyspace* ks, int db, const uint64_t* hashes, SlotHint* hints, uint32_t n) noexcept nogil:
+    cdef uint32_t i
+    if n > SLOTS_AHEAD:
+        for i in range(SLOTS_AHEAD, at_most(n, SLOTS_AHEAD + AHEAD_GROUP)):
+            ahead_slot(ks, db, hashes[i])
+    if n > AHEAD_GROUP:
+        for i in range(AHEAD_GROUP, at_most(n, 2 * AHEAD_GROUP)):
+            ahead_entry(ks, db, hashes[i], &hints[i])
+
+
+cdef void keyspace_ahead_end(Keyspace* ks, int reader) noexcept nogil:
     grace_leave(&ks.shared.grace, reader)
 
 
-cdef void keyspace_ahead_entries(Keyspace* ks, int reader, int db, const uint64_t* hashes, SlotHint* hints, uint32_t n) noexcept nogil:
-    """The first five lines of each entry: a key and 256 bytes of value. What is longer streams well enough."""
-    cdef uint32_t i, handle
-    cdef Partition* p
-    cdef char* base
+cdef void keyspace_ahead_slot(Keyspace* ks, int reader, int db, uint64_t hash) noexcept nogil:
     grace_enter(&ks.shared.grace, reader)
-    for i in range(n):
-        p = peek_partition(ks, db, hashes[i])
-        if p == NULL:
-            hints[i].at = NULL
-            continue
-        handle = table_peek(&p.table, hashes[i], &hints[i])
-        if handle:
-            base = <char*>load_ptr(<void**>&p.arena.bases[handle >> ARENA_PAGE_BITS])
-            base += <size_t>(handle & 8191) << 3
-            prefetch(base)
-            prefetch(base + 64)
-            prefetch(base + 128)
-            prefetch(base + 192)
-            prefetch(base + 256)
+    ahead_slot(ks, db, hash)
+    grace_leave(&ks.shared.grace, reader)
+
+
+cdef void keyspace_ahead_entry(Keyspace* ks, int reader, int db, uint64_t hash) noexcept nogil:
+    cdef SlotHint hint
+    grace_enter(&ks.shared.grace, reader)
+    ahead_entry(ks, db, hash, &hint)
     grace_leave(&ks.shared.grace, reader)
 
 

@@ -15,7 +15,7 @@ from tellstone._core.base.platform cimport wall_ms
 from tellstone._core.memory.arena cimport Arena
 from tellstone._core.memory.wheel cimport Wheel
 from tellstone._core.store.grace cimport Grace
-from tellstone._core.store.table cimport Found, SlotHint, Table
+from tellstone._core.store.table cimport Found, Table
 
 cdef enum:
     DEADLINE_KEEP = -2              # shard_write: leave the deadline as it is
@@ -64,9 +64,6 @@ cdef struct Shard:
 cdef void shard_init(Shard* s, Shared* shared, uint32_t index) noexcept nogil
 cdef Partition* shard_partition(Shard* s, int db) noexcept nogil            # made if need be; NULL without memory
 cdef void partition_free(Partition* p) noexcept nogil                       # with all it holds; no lock: nobody knows it any more
-# hint: of table_peek for the same hash, or NULL
-cdef void shard_find_hinted(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, const SlotHint* hint,
-                            Found* found) noexcept nogil
 cdef void shard_find(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, Found* found) noexcept nogil
 
 # Make or replace the entry of a key: type, encoding, deadline (NO_DEADLINE, DEADLINE_KEEP or ms) and the length of the

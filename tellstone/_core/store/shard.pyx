@@ -17,12 +17,12 @@ from tellstone._core.memory.wheel cimport (
     WHEEL_LEVELS, wheel_add, wheel_advance, wheel_cancel, wheel_destroy, wheel_init, wheel_moved, wheel_ready,
 )
 from tellstone._core.store.entry cimport (
-    ENC_BLOCK, NO_DEADLINE, entry_access, entry_block, entry_deadline, entry_encoding, entry_expires, entry_key, entry_set_access,
+    ENC_BLOCK, NO_DEADLINE, entry_access, entry_block, entry_deadline, entry_encoding, entry_expires, entry_is_over, entry_key, entry_set_access,
     entry_set_encoding, entry_size, entry_size_for, entry_type, entry_value, entry_value_len, entry_write,
 )
 from tellstone._core.store.grace cimport grace_retire
 from tellstone._core.store.table cimport (
-    slot_handle, table_bytes, table_delete, table_destroy, table_find, table_find_hinted, table_init, table_insert, table_slot_of,
+    slot_handle, table_bytes, table_delete, table_destroy, table_find, table_init, table_insert, table_slot_of,
 )
 
 check_layout(__name__)
@@ -135,16 +135,8 @@ cdef void shard_remove(Partition* p, Found* found) noexcept nogil:
 
 cdef void shard_find(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, Found* found) noexcept nogil:
     """Look a key up. Side effect: an entry whose time has come is removed, and not found."""
-    shard_find_hinted(s, p, key, hash, now, NULL, found)
-
-
-cdef void shard_find_hinted(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, const SlotHint* hint,
-                            Found* found) noexcept nogil:
-    if hint != NULL:
-        table_find_hinted(&p.table, &p.arena, key, hash, hint, found)
-    else:
-        table_find(&p.table, &p.arena, key, hash, found)
-    if found.entry != NULL and entry_expires(found.entry) and entry_deadline(found.entry) < now:
+    table_find(&p.table, &p.arena, key, hash, found)
+    if found.entry != NULL and entry_is_over(found.entry, now):
         shard_remove(p, found)
         s.expired += 1
         s.expired_lazy += 1

@@ -19,7 +19,9 @@ is replaced stays mapped until no reader can hold it, and its size stands in fro
 from libc.stdint cimport uint32_t, uint64_t
 
 from tellstone._core.base.bytesops cimport View
-from tellstone._core.memory.arena cimport Arena
+from tellstone._core.base.platform cimport mul_fold
+from tellstone._core.memory.arena cimport Arena, arena_ptr
+from tellstone._core.store.entry cimport entry_has_key
 from tellstone._core.store.grace cimport Grace
 
 cdef enum:
@@ -41,6 +43,10 @@ cdef extern from "tellstone/_core/store/table_peek.h" nogil:
         const uint64_t* at          # NULL: none
         uint64_t value
 
+    void peek_prefetch "ts_peek_prefetch"(SlotArray** now, SlotArray** old, const uint64_t* boundary, uint32_t tag) noexcept
+    uint32_t peek_handle "ts_peek_handle"(SlotArray** now, SlotArray** old, const uint64_t* boundary, uint32_t tag,
+                                          SlotHint* hint) noexcept
+
 cdef struct Table:
     SlotArray* now                  # where new entries go
     SlotArray* old                  # the array being emptied, or NULL
@@ -60,6 +66,12 @@ cdef struct Found:
 
 ctypedef void (*TableVisit)(void* owner, uint32_t handle, char* entry) noexcept nogil
 
+cdef inline uint32_t slot_handle(uint64_t slot) noexcept nogil:
+    return <uint32_t>slot
+
+cdef inline uint32_t slot_tag(uint64_t slot) noexcept nogil:
+    return <uint32_t>(slot >> 32)
+
 cdef bint table_init(Table* t, Grace* grace, const uint64_t* secret) noexcept nogil
 cdef void table_destroy(Table* t) noexcept nogil
 cdef uint64_t table_bytes(const Table* t) noexcept nogil
@@ -75,17 +87,30 @@ cdef bint table_work(Table* t, Arena* a, uint32_t slots) noexcept nogil    # pus
 # The visitor changes nothing.
 cdef uint64_t table_scan(Table* t, Arena* a, uint64_t from_tag, uint64_t most, TableVisit visit, void* owner) noexcept nogil
 cdef uint32_t table_random(Table* t, uint64_t random) noexcept nogil       # a handle, 0 when empty
+cdef inline uint32_t mixed_tag(const Table* t, uint64_t hash) noexcept nogil:
+    return <uint32_t>(mul_fold(hash ^ t.secret[0], t.secret[1]) >> 32)
+
 # Look-ahead, without the lock and inside a grace section. Both only guess.
-cdef void table_prefetch(Table* t, uint64_t hash) noexcept nogil
-# A likely handle, or 0, and where it was found.
-cdef uint32_t table_peek(Table* t, uint64_t hash, SlotHint* hint) noexcept nogil
-# table_find that tries a hint of table_peek for the same hash first. A hint that is out of date costs a comparison: it counts only if
-# its place lies in the present array and still holds the same slot.
-cdef void table_find_hinted(Table* t, Arena* a, View key, uint64_t hash, const SlotHint* hint, Found* found) noexcept nogil
+cdef inline void table_prefetch(Table* t, uint64_t hash) noexcept nogil:
+    peek_prefetch(&t.now, &t.old, &t.boundary, mixed_tag(t, hash))
+
+cdef inline uint32_t table_peek(Table* t, uint64_t hash, SlotHint* hint) noexcept nogil:
+    """A likely handle, or 0, and where it was found."""
+    return peek_handle(&t.now, &t.old, &t.boundary, mixed_tag(t, hash), hint)
+
+cdef inline bint table_take_hint(const Table* t, const Arena* a, View key, const SlotHint* hint, Found* found) noexcept nogil:
+    """Find a key where table_peek has seen its hash, without probing again. False: look it up. A hint may be out of date: it counts only if
+    its place lies in the present array and still holds the same slot.
+    LIFETIME: hint.at is only compared until that is known."""
+    cdef SlotArray* s = t.now
+    cdef char* e
+    if not &s.slot[0] <= hint.at < &s.slot[s.size + s.slack] or hint.at[0] != hint.value:
+        return False
+    e = arena_ptr(a, slot_handle(hint.value))
+    found.slot = <uint64_t*>hint.at
+    found.entry = e
+    found.handle = slot_handle(hint.value)
+    found.tag = slot_tag(hint.value)
+    return entry_has_key(e, key.ptr, key.len)
+
 cdef void table_settle(Table* t, Arena* a) noexcept nogil                  # finish a change of size at once
-
-cdef inline uint32_t slot_handle(uint64_t slot) noexcept nogil:
-    return <uint32_t>slot
-
-cdef inline uint32_t slot_tag(uint64_t slot) noexcept nogil:
-    return <uint32_t>(slot >> 32)

@@ -17,11 +17,8 @@ from tellstone._core.store.grace cimport Grace, grace_retire
 check_layout(__name__)
 
 cdef extern from "tellstone/_core/store/table_peek.h" nogil:
-    void peek_prefetch "ts_peek_prefetch"(SlotArray** now, SlotArray** old, const uint64_t* boundary, uint32_t tag) noexcept
     enum: PROBE_WIDTH "TS_PROBE_WIDTH"
     const uint64_t* probe "ts_probe"(const uint64_t* at, uint32_t tag) noexcept
-    uint32_t peek_handle "ts_peek_handle"(SlotArray** now, SlotArray** old, const uint64_t* boundary, uint32_t tag,
-                                          SlotHint* hint) noexcept
 
 cdef enum:
     MAPPED_FROM = 65536             # arrays of this many bytes come straight from the system
@@ -80,10 +77,6 @@ cdef inline int64_t array_insert(SlotArray* s, uint64_t start, uint32_t tag, uin
 
 
 # Tags -----------------------------------------------------------------------------------------------------------
-
-
-cdef inline uint32_t mixed_tag(const Table* t, uint64_t hash) noexcept nogil:
-    return <uint32_t>(mul_fold(hash ^ t.secret[0], t.secret[1]) >> 32)
 
 
 cdef inline uint32_t tag_of(const Table* t, TagKind kind, View key, uint64_t hash) noexcept nogil:
@@ -157,21 +150,6 @@ cdef void table_find(Table* t, Arena* a, View key, uint64_t hash, Found* found) 
             return
         tag = mixed_tag(t, hash)
     array_find(t.old, old_start(t, tag), a, tag, key, found)
-
-
-cdef void table_find_hinted(Table* t, Arena* a, View key, uint64_t hash, const SlotHint* hint, Found* found) noexcept nogil:
-    """LIFETIME: hint.at is only compared until it is known to lie in the present array."""
-    cdef SlotArray* s = t.now
-    cdef char* e
-    if &s.slot[0] <= hint.at < &s.slot[s.size + s.slack] and hint.at[0] == hint.value:
-        e = arena_ptr(a, slot_handle(hint.value))
-        if entry_has_key(e, key.ptr, key.len):
-            found.slot = <uint64_t*>hint.at
-            found.entry = e
-            found.handle = slot_handle(hint.value)
-            found.tag = slot_tag(hint.value)
-            return
-    table_find(t, a, key, hash, found)
 
 
 cdef uint64_t* table_slot_of(Table* t, Arena* a, uint32_t handle, View key, uint64_t hash) noexcept nogil:
@@ -390,14 +368,3 @@ cdef uint32_t table_random(Table* t, uint64_t random) noexcept nogil:
         if at == now_span + old_span:
             at = 0
     return 0
-
-
-# Looking ahead --------------------------------------------------------------------------------------------------
-
-
-cdef void table_prefetch(Table* t, uint64_t hash) noexcept nogil:
-    peek_prefetch(&t.now, &t.old, &t.boundary, mixed_tag(t, hash))
-
-
-cdef uint32_t table_peek(Table* t, uint64_t hash, SlotHint* hint) noexcept nogil:
-    return peek_handle(&t.now, &t.old, &t.boundary, mixed_tag(t, hash), hint)

@@ -13,7 +13,7 @@ from tellstone._core.base.block cimport Block
 from tellstone._core.base.bytesops cimport View, format_i64, view_of
 from tellstone._core.base.status cimport ST_MISSING, ST_OK, ST_WRONGTYPE
 from tellstone._core.store.entry cimport (
-    ENC_INT, ENC_WIDENED, TYPE_STRING, entry_block, entry_encoding, entry_int, entry_type, entry_value, entry_value_len,
+    ENC_INT, ENC_WIDENED, ENTRY_HEADER, TYPE_STRING, entry_block, entry_encoding, entry_int, entry_type, entry_value, entry_value_len,
 )
 from tellstone._core.store.keyspace cimport Place
 
@@ -28,8 +28,11 @@ cdef inline int string_get(const Place* place, char* scratch, StringValue* out) 
     """ST_OK, or ST_MISSING or ST_WRONGTYPE with an empty view."""
     cdef const char* e = place.found.entry
     cdef uint8_t encoding
-    out.view = view_of(scratch, 0)
     out.block = NULL
+    if e != NULL and <uint8_t>e[0] == TYPE_STRING:          # ENC_RAW, no deadline, no long key: most of them
+        out.view = view_of(e + ENTRY_HEADER + <uint8_t>e[1], entry_value_len(e))
+        return ST_OK
+    out.view = view_of(scratch, 0)
     if e == NULL:
         return ST_MISSING
     if entry_type(e) != TYPE_STRING:
