@@ -39,8 +39,8 @@ from tellstone._core.store.keyspace cimport (
     keyspace_shard, keyspace_size, keyspace_stop_upkeep, keyspace_unlock_all, place_count, place_exists, place_remove,
     place_touch,
 )
-from tellstone._core.store.shard cimport DEADLINE_KEEP, Shard, shard_set_deadline, shared_lately
-from tellstone._core.store.table cimport table_find
+from tellstone._core.store.shard cimport DEADLINE_KEEP, Partition, Shard, shard_set_deadline, shared_lately
+from tellstone._core.store.table cimport SlotHint, table_find, table_take_hint
 from tellstone._core.types.string cimport (
     STRING_SCRATCH, StringValue, string_get, string_increment, string_increment_float, string_new_block, string_set,
     string_set_block,
@@ -51,8 +51,11 @@ from tellstone.errors import ArgumentError, ClosedError, DataError, OutOfMemoryE
 check_layout(__name__)
 
 cdef extern from "tellstone/_core/recent.h" nogil:
-    # fnv1a; with the GIL
-    uint64_t key_hash "ts_recent_hash"(Recent* recent, const char* key, size_t len) noexcept
+    ctypedef struct RecentKey "ts_recent_entry":
+        SlotHint place              # where the key was found; at is NULL: nowhere yet
+
+    # fnv1a; with the GIL. Answers what is kept of the key, or NULL
+    RecentKey* key_hash "ts_recent_hash"(Recent* recent, const char* key, size_t len, uint64_t* hash) noexcept
 
 cdef enum:
     CLOSED = -1000                  # a status of this module's own
@@ -179,7 +182,7 @@ cdef inline int at_key(Access* a, View key, Work work, void* detail) noexcept:
     cdef Shard* s
     if key.len > LONG:
         return work_waiting(a, key, work, detail)
-    hash = key_hash(a.recent, key.ptr, key.len)
+    key_hash(a.recent, key.ptr, key.len, &hash)
     s = keyspace_shard(a.ks, hash)
     if not lock_try(&s.lock):
         return work_waiting(a, key, work, detail)
@@ -274,11 +277,23 @@ cdef inline bint is_alive(Keyspace* ks, const char* e) noexcept nogil:
     return not entry_expires(e) or entry_deadline(e) >= keyspace_now(ks)
 
 
+cdef inline void find_again(Place* place, View key, uint64_t hash, RecentKey* recent) noexcept nogil:
+    """Look a key up where it was the last time, or everywhere."""
+    cdef Partition* p = place.part
+    if recent != NULL and table_take_hint(&p.table, &p.arena, key, &recent.place, &place.found):
+        return
+    table_find(&p.table, &p.arena, key, hash, &place.found)
+    if recent != NULL and place.found.entry != NULL:
+        recent.place.at = place.found.slot
+        recent.place.value = place.found.slot[0]
+
+
 cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_t* length) noexcept nogil:
     """read_value for what is asked for most: a value that fits the room, or no key, in a shard that is free. ST_MORE for everything
     else, which read_value answers. A closed engine has no partitions.
     """
     cdef uint64_t hash
+    cdef RecentKey* recent
     cdef Shard* s
     cdef Place place
     cdef StringValue v
@@ -286,13 +301,13 @@ cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_
     cdef int status = ST_MORE
     if key.len > LONG:
         return ST_MORE
-    hash = key_hash(a.recent, key.ptr, key.len)
+    recent = key_hash(a.recent, key.ptr, key.len, &hash)
     s = keyspace_shard(a.ks, hash)
     if not lock_try(&s.lock):
         return ST_MORE
     place.part = s.parts[0]
     if place.part != NULL:
-        table_find(&place.part.table, &place.part.arena, key, hash, &place.found)
+        find_again(&place, key, hash, recent)
         if place.found.entry == NULL:
             s.misses += 1
             status = ST_MISSING

@@ -9,7 +9,10 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-static inline void ts_lock_sleep(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, 0, 0, 0); }
+static inline void ts_lock_sleep(uint32_t *word) {
+  struct timespec t = {0, 1000000};
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, &t, 0, 0);
+}
 static inline void ts_lock_wake(uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0); }
 static inline void ts_word_wait(uint32_t *word, uint32_t value, int64_t us) {
   struct timespec t = {us / 1000000, (us % 1000000) * 1000};
@@ -41,7 +44,10 @@ static inline void ts_lock_acquire(ts_lock *lock) {
   if (!ts_cas_u32(&lock->word, 0, 1)) ts_lock_wait(lock);
 }
 
+/* A locked instruction costs as much as a look-up, so the usual case looks first and stores then. A sleeper that comes in between is
+ * not woken: only a holder that is preempted just there gives it the time, and its sleep is short for that reason. */
 static inline void ts_lock_release(ts_lock *lock) {
-  if (ts_swap_u32(&lock->word, 0) == 2) ts_lock_wake(&lock->word);
+  if (ts_relaxed_u32(&lock->word) == 1) ts_store_u32(&lock->word, 0);
+  else if (ts_swap_u32(&lock->word, 0) == 2) ts_lock_wake(&lock->word);
 }
 #endif
