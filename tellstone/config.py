@@ -66,7 +66,7 @@ class Options:
     """What a server runs with."""
 
     addr: Annotated[
-        Address, Row(Endpoint(), "Listening", "Address of the native protocol, which is not served yet")
+        Address, Row(Endpoint(), "Listening", "Address of the native protocol: `host:port` or `unix:/path`")
     ] = NATIVE_ADDRESS
     enable_resp: Annotated[bool, Row(Flag(), "Listening", "Serve Redis clients (RESP2 and RESP3)")] = False
     resp_addr: Annotated[
@@ -299,11 +299,16 @@ class Fact:
     lenient: bool = True
 
 
+def resp_address(options: Options) -> Address:
+    """Where Redis clients are served; no host and port 0, as Redis has it, where they are not."""
+    return options.resp_addr if options.enable_resp else Address()
+
+
 FACTS = {
     fact.name: fact
     for fact in (
         Fact("appendonly", "no"),
-        Fact("bind", lambda options: options.resp_addr.host),
+        Fact("bind", lambda options: resp_address(options).host),
         Fact("cluster-enabled", lambda options: "yes" if options.cluster_mode == "emulated" else "no", lenient=False),
         Fact("daemonize", "no", lenient=False),
         Fact("databases", str(DATABASES), lenient=False),
@@ -312,14 +317,14 @@ FACTS = {
         Fact("logfile", "", lenient=False),
         Fact("maxmemory-policy", "noeviction"),
         Fact("notify-keyspace-events", ""),
-        Fact("port", lambda options: str(options.resp_addr.port)),
+        Fact("port", lambda options: str(resp_address(options).port)),
         Fact("protected-mode", "no"),
         Fact("replicaof", "", lenient=False),
         Fact("requirepass", ""),
         Fact("save", ""),
         Fact("tcp-backlog", str(BACKLOG), lenient=False),
         Fact("tls-port", "0"),
-        Fact("unixsocket", lambda options: options.resp_addr.path, lenient=False),
+        Fact("unixsocket", lambda options: resp_address(options).path, lenient=False),
     )
 }
 

@@ -103,8 +103,17 @@ SERVER = (
         ("INFO",),
         "Fields of persistence, replication, scripts and eviction tell what goes on.",
         "They are there, with the values of a server that does none of it. `tellstone_version`, `shards`, `io_threads`,"
-        " `arena_held_bytes`, `table_bytes` and `expired_keys_on_read` are additional.",
+        " `arena_held_bytes`, `table_bytes` and `expired_keys_on_read` are additional, and the listener of the native"
+        " protocol is named `native`.",
         "Exporters and clients read them.",
+    ),
+    Difference(
+        ("INFO server", "INFO memory", "INFO stats", "INFO keyspace"),
+        "Tells of its compiler and its clocks, of durations of its event loop and of expiry, of reads, writes and reply"
+        " buffers, of objects freed late, and the average time to live of a sample of keys.",
+        "Of these `eventloop_cycles` is there, the turns of all threads together; `avg_ttl` is always 0, the others are"
+        " left out.",
+        "Nothing measures them.",
     ),
     Difference(
         ("INFO commandstats", "LATENCY HISTOGRAM"),

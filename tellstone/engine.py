@@ -104,18 +104,22 @@ class Engine(Operations):
             self._commands = self._commands or Commands(self._store)
             return self._commands
 
-    def listen(self, address: str, *, io_threads: int = 0, max_clients: int = 10_000) -> Listening:
-        """Serve Redis clients at "host:port", "[ipv6]:port" or "unix:/path", from threads in the background.
+    def listen(
+        self, address: str, *, protocol: str = "resp", io_threads: int = 0, max_clients: int = 10_000
+    ) -> Listening:
+        """Serve clients at "host:port", "[ipv6]:port" or "unix:/path", from threads in the background.
 
-        They see what this engine holds, all databases of it, until the answer is closed, or the engine. io_threads: 0
-        for one a CPU. Raises OptionError for what cannot be an address, StartError for one that is not to be had.
+        They see what this engine holds, all databases of it, until the answer is closed, or the engine. protocol:
+        "resp" for Redis clients, "native" for those of the native protocol. io_threads: 0 for one a CPU. Raises
+        OptionError for what cannot be an address, StartError for one that is not to be had.
         """
         from tellstone.server import Server
 
         with self._state:
             if self._closing:
                 raise ClosedError("the engine is closed")
-            server = Server(serving(address, io_threads, max_clients), store=self._store)
+            options = serving(address, protocol, io_threads, max_clients)
+            server = Server(options, store=self._store, protocols=[protocol])
             server.start_thread()
             listening = Listening(server)
             self._servers.append(listening)
@@ -142,7 +146,8 @@ class Listening:
     @property
     def address(self) -> str:
         """The address, with the port that port 0 has become."""
-        return str(self._server.options.resp_addr)
+        (address,) = self._server.addresses.values()
+        return str(address)
 
     def close(self) -> None:
         """Answer what clients have sent, disconnect them, and wait for the threads to end. May be called again."""
@@ -155,16 +160,23 @@ class Listening:
         self.close()
 
 
-def serving(address: str, io_threads: int, max_clients: int) -> Any:
+def serving(address: str, protocol: str, io_threads: int, max_clients: int) -> Any:
     """The options of a server at an address."""
     from tellstone.config import Options
     from tellstone.units import parse_address
 
     try:
-        resp_addr = parse_address(address)
+        parsed = parse_address(address)
     except ValueError:
         raise OptionError(f"address: {address!r} is not host:port, [ipv6]:port, :port or unix:/path") from None
-    return Options(enable_resp=True, resp_addr=resp_addr, io_threads=io_threads, max_clients=max_clients)
+    if protocol not in ("resp", "native"):
+        raise OptionError(f"protocol: {protocol!r} is neither resp nor native")
+    options = Options(io_threads=io_threads, max_clients=max_clients)
+    if protocol == "resp":
+        options.enable_resp, options.resp_addr = True, parsed
+    else:
+        options.addr = parsed
+    return options
 
 
 def whole(name: str, number: int, low: int, high: int) -> int:

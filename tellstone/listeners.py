@@ -30,6 +30,7 @@ class Listener:
     socket: socket.socket
     address: Address
     inode: int = 0  # of a unix socket's file
+    protocol: str = "resp"  # or native
 
     @property
     def is_unix(self) -> bool:
@@ -43,7 +44,9 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """The address as redis-cli's -u and client libraries take it."""
+        """The address as redis-cli's -u and client libraries take it; of the native protocol as its client does."""
+        if self.protocol == "native":
+            return str(self.address)
         return f"unix://{self.address.path}" if self.is_unix else f"redis://{self.address}"
 
     def close(self) -> None:
@@ -59,12 +62,13 @@ class Listener:
                     os.unlink(self.address.path)
 
 
-def listen(address: Address) -> list[Listener]:
-    """Listen on an address. Raises StartError, whose text is one line."""
+def listen(address: Address, protocol: str = "resp") -> list[Listener]:
+    """Listen on an address, for "resp" or "native". Raises StartError, whose text is one line."""
     try:
-        return [listen_unix(address)] if address.path else listen_tcp(address)
+        found = [listen_unix(address)] if address.path else listen_tcp(address)
     except OSError as error:
         raise StartError(f"cannot listen on {address}: {reason(error)}") from None
+    return [replace(listener, protocol=protocol) for listener in found]
 
 
 def reason(error: OSError) -> str:

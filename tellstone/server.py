@@ -16,7 +16,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -34,7 +34,7 @@ from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Repl
 from tellstone.errors import ResponseError, StartError
 from tellstone.listeners import Listener, close_all, listen, raise_file_limit, reason
 from tellstone.log import fields, log, set_level
-from tellstone.units import CLIENT_CLASSES, MILLISECOND, SECOND, show_duration
+from tellstone.units import CLIENT_CLASSES, MILLISECOND, SECOND, Address, show_duration
 
 SAMPLE_SECONDS = 0.5  # between two looks at the counters
 SAMPLE_COUNT = 8
@@ -42,6 +42,7 @@ RESERVED_FILES = 32  # beside connections
 FILES_A_THREAD = 4
 ANSWER_SECONDS = 5.0  # for all reactors to report on their clients
 SECRETS = (b"requirepass", b"masterauth", b"masteruser", b"tls-key-file-pass", b"tls-client-key-file-pass")
+ADDRESSES = {"resp": "resp_addr", "native": "addr"}  # the options, by protocol
 JOIN_SECONDS = 0.05  # between two looks, while reactors end, at whether they shall end at once
 
 
@@ -85,14 +86,20 @@ class Question:
 
 
 class Server(Context):
-    """See the module. Without a store of its owner's it makes one. A server lives once."""
+    """See the module. Without a store of its owner's it makes one. A server lives once.
+
+    protocols: what to serve of "resp" and "native"; None for what the options say.
+    """
 
     parts = frozenset({"store", "reactors", "records", "server", "log"})
 
-    def __init__(self, options: Options, *, store: Store | None = None) -> None:
+    def __init__(
+        self, options: Options, *, store: Store | None = None, protocols: Collection[str] | None = None
+    ) -> None:
         given, options = options, settled(options, store)
         super().__init__(store or make_store(options), options)
         self.given = given
+        self._protocols = protocols or (["resp", "native"] if options.enable_resp else ["native"])
         self.ready: Future[None] = Future()  # done when clients can connect; holds what went wrong before
         self.listeners: list[Listener] = []
         self._bridge = ControlBridge()
@@ -170,22 +177,31 @@ class Server(Context):
                 log.exception("the server has failed")
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        if not self.options.enable_resp:
-            raise StartError("nothing to serve: RESP is not enabled")
         self._fit_clients()
-        self.listeners = listen(self.options.resp_addr)
-        if not self.options.resp_addr.path:
-            self.options.resp_addr = replace(self.options.resp_addr, port=self.listeners[0].address.port)
+        for protocol in self._protocols:
+            self._listen(protocol)
         options = self.options
         self._reactors = ReactorGroup(self.store, self._bridge, options.io_threads, **self._reactor_settings())
         self.records = self._reactors.records
         self.apply("records")
         for listener in self.listeners:
-            self._reactors.listen(listener.socket.detach(), listener.is_unix, listener.address.path or listener.name)
+            laddr = listener.address.path or listener.name
+            self._reactors.listen(listener.socket.detach(), listener.is_unix, laddr, listener.protocol)
         self._reactors.start()
         loop.add_reader(self._bridge.fileno(), self._drain)
         self._sample()
         self.ready.set_result(None)
+
+    def _listen(self, protocol: str) -> None:
+        """Bind the address that the options have for a protocol, and put the port that port 0 has become there."""
+        option = ADDRESSES[protocol]
+        address: Address = getattr(self.options, option)
+        found = listen(address, protocol)
+        self.listeners += found
+        if not address.path:
+            address = replace(address, port=found[0].address.port)
+        setattr(self.options, option, address)
+        self.addresses[protocol] = address
 
     async def _end(self) -> None:
         """ORDER: reactors first, while handlers still answer what they wait for; handlers next, sockets last."""
@@ -350,6 +366,7 @@ class Server(Context):
             "tcp_keepalive_s": options.tcp_keepalive // SECOND,
             "output_limit": (limit.hard, limit.soft, limit.soft_seconds),
             "max_request": min(options.max_msg_size, options.proto_max_bulk_len),
+            "max_frame": options.max_msg_size,
         }
 
     @property

@@ -122,12 +122,14 @@ class Server:
 
 
 def environment() -> dict[str, str]:
-    """Ours, with the package that the tests would import in front, and none of a user's options."""
+    """Ours, with the package that the tests would import in front, and none of a user's options; the native protocol
+    gets a free port, so that servers do not meet.
+    """
     spec = importlib.util.find_spec("tellstone")
     places = [str(Path(place).parent) for place in (spec.submodule_search_locations or [] if spec else [])]
     paths = [*places, *filter(None, [os.environ.get("PYTHONPATH")])]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TSD_")}
-    return kept | {"PYTHONPATH": os.pathsep.join(paths)}
+    return kept | {"PYTHONPATH": os.pathsep.join(paths), "TSD_ADDR": "127.0.0.1:0"}
 
 
 DEBUG = ("--enable-debug-command", "yes")

@@ -9,13 +9,18 @@ from tellstone.units import show_size
 from tellstone.version import tellstone_version
 
 
+def urls(server: Server, protocol: str) -> str:
+    """Where a protocol is served."""
+    return ", ".join(listener.url for listener in server.listeners if listener.protocol == protocol)
+
+
 def banner(server: Server) -> str:
     """Name, version, addresses, and what the automatic options have come to."""
     options = server.options
     memory = f"at most {show_size(options.max_mem_bytes)}" if options.max_mem_bytes else "no ceiling"
     rows = {
-        "redis": ", ".join(listener.url for listener in server.listeners),
-        "native": f"{options.addr} is not served yet",
+        "redis": urls(server, "resp") or "not served: --enable-resp does",
+        "native": urls(server, "native"),
         "shards": options.shards,
         "threads": options.io_threads,
         "memory": memory,

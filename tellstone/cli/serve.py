@@ -9,7 +9,6 @@ import sys
 
 from tellstone.cli.arguments import Invocation
 from tellstone.cli.banner import banner
-from tellstone.errors import OptionError
 from tellstone.log import configure, fields, log
 from tellstone.server import Server
 from tellstone.version import tellstone_version
@@ -18,10 +17,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(invocation: Invocation) -> None:
-    """Run a server until a signal or SHUTDOWN ends it. Raises OptionError and StartError."""
+    """Run a server until a signal or SHUTDOWN ends it. Raises StartError."""
     options = invocation.options
-    if not options.enable_resp:
-        raise OptionError("nothing to serve: give --enable-resp (the native protocol is not served yet)")
     configure(options.log_level, options.log_format)
     for warning in invocation.warnings:
         log.warning(warning)
@@ -57,8 +54,7 @@ def announce(server: Server) -> None:
         ),
     )
     for listener in server.listeners:
-        log.info("listening", extra=fields(protocol="resp", addr=listener.url))
-    log.info("the native protocol is not served yet", extra=fields(addr=options.addr))
+        log.info("listening", extra=fields(protocol=listener.protocol, addr=listener.url))
 
 
 def stop(server: Server, number: int) -> None:

@@ -11,7 +11,8 @@ UNBLOCKED = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 class Blocked:
     """A client that waits. When it is `released`, it waits no longer: as after its timeout, or with an error."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_timeout: bool) -> None:
+        self.has_timeout = has_timeout
         self.released = False
         self.error: str | None = None
         self._sleeping: asyncio.Task[None] | None = None

@@ -19,7 +19,7 @@ from tellstone._core.session.records import Records
 from tellstone.config import BY_NAME, Options
 from tellstone.control.blocked import Blocked
 from tellstone.errors import ResponseError
-from tellstone.units import INT64_MAX
+from tellstone.units import INT64_MAX, Address
 
 if TYPE_CHECKING:
     from tellstone._core.store.keyspace import Store
@@ -30,7 +30,7 @@ MONITOR_MAX = INT64_MAX // 10**6  # milliseconds; more is never
 # What a context counts.
 TOTALS = (
     *("accepted", "rejected", "timed_out", "closed_over_input_limit", "closed_over_output_limit"),
-    *("commands", "errors", "input_bytes", "output_bytes"),
+    *("commands", "errors", "input_bytes", "output_bytes", "ticks"),
 )
 
 
@@ -110,6 +110,7 @@ class Context(ABC):
         self.options = options
         self.given = replace(options)  # as they were at the start
         self.changed: set[str] = set()  # options that CONFIG SET has changed
+        self.addresses: dict[str, Address] = {}  # where clients are served, by protocol: "resp", "native"
         self.records = Records()  # of the calls that this context's connections make
         self.blocked: dict[int, Blocked] = {}  # by the client's number
         self.run_id = os.urandom(20).hex()

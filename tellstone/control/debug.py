@@ -161,10 +161,12 @@ def debug_object(context: Context, call: Call) -> Reply:
     if not run(caller, "EXISTS", key):
         raise ResponseError("ERR no such key")
     encoding, idle = run(caller, "OBJECT", "ENCODING", key), run(caller, "OBJECT", "IDLETIME", key)
+    references = run(caller, "OBJECT", "REFCOUNT", key)
     lru = int(context.started + context.uptime - idle) & LRU_BITS
     size = len(run(caller, "DUMP", key)) - DUMP_FRAME
     return Simple(
-        f"Value at:0x0 refcount:1 encoding:{text(encoding)} serializedlength:{size} lru:{lru} lru_seconds_idle:{idle}"
+        f"Value at:0x0 refcount:{references} encoding:{text(encoding)} serializedlength:{size} lru:{lru}"
+        f" lru_seconds_idle:{idle}"
     )
 
 

@@ -7,14 +7,16 @@ import platform
 import select
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 
+from tellstone.config import resp_address
 from tellstone.control.calls import commands_called, percentile
 from tellstone.control.context import Call, Context
 from tellstone.control.encode import Reply, Verbatim, text
 from tellstone.control.memory import look_at_memory, ratio, system_memory
-from tellstone.units import Address, plain_number
+from tellstone.units import plain_number
 from tellstone.version import REDIS_VERSION, tellstone_version
 
 Fields = dict[str, object]
@@ -48,7 +50,7 @@ def server(context: Context) -> Fields:
         "process_id": os.getpid(),
         "process_supervised": "no",
         "run_id": context.run_id,
-        "tcp_port": context.options.resp_addr.port,
+        "tcp_port": resp_address(context.options).port,
         "server_time_usec": time.time_ns() // 1000,
         "uptime_in_seconds": uptime,
         "uptime_in_days": uptime // DAY,
@@ -60,15 +62,18 @@ def server(context: Context) -> Fields:
         "io_threads_active": int(context.options.io_threads > 1),
         "shards": context.store.shard_count,
         "io_threads": context.options.io_threads,
-        "listener0": listener(context.options.resp_addr),
+        **{f"listener{i}": line for i, line in enumerate(listeners(context))},
     }
 
 
-def listener(address: Address) -> str:
-    """A listening socket as Redis describes it."""
-    if address.path:
-        return f"name=unix,bind={address.path}"
-    return f"name=tcp,bind={address.host or '*'},port={address.port}"
+def listeners(context: Context) -> Iterable[str]:
+    """What is listened on, as Redis describes it. The native protocol goes by its name, whatever its address."""
+    for protocol, address in context.addresses.items():
+        if address.path:
+            yield f"name={'native' if protocol == 'native' else 'unix'},bind={address.path}"
+        else:
+            name = "native" if protocol == "native" else "tcp"
+            yield f"name={name},bind={address.host or '*'},port={address.port}"
 
 
 def clients(context: Context) -> Fields:
@@ -82,7 +87,7 @@ def clients(context: Context) -> Fields:
         "client_recent_max_output_buffer": gauges["longest_output"],
         "blocked_clients": len(context.blocked) + gauges["held"],
         "tracking_clients": 0,
-        "clients_in_timeout_table": 0,
+        "clients_in_timeout_table": sum(blocked.has_timeout for blocked in context.blocked.values()),
         "total_blocking_keys": 0,
         "total_blocking_keys_on_nokey": 0,
     }
@@ -143,7 +148,6 @@ def memory(context: Context) -> Fields:
         "mem_allocator": "arena",
         "active_defrag_running": 0,
         "lazyfree_pending_objects": memory.retired,
-        "lazyfreed_objects": 0,
         "arena_held_bytes": memory.held,
         "table_bytes": memory.tables,
     }
@@ -208,7 +212,6 @@ def stats(context: Context) -> Fields:
         "expired_keys_on_read": sizes["expired_lazy"],
         "expired_stale_perc": "0.00",
         "expired_time_cap_reached_count": 0,
-        "expire_cycle_cpu_milliseconds": 0,
         "evicted_keys": 0,
         "evicted_clients": 0,
         "total_eviction_exceeded_time": 0,
@@ -231,6 +234,8 @@ def stats(context: Context) -> Fields:
         "tracking_total_keys": 0,
         "tracking_total_items": 0,
         "tracking_total_prefixes": 0,
+        "eventloop_cycles": counters["ticks"],
+        "instantaneous_eventloop_cycles_per_sec": round(rates.get("ticks", 0)),
         "unexpected_error_replies": 0,
         "total_error_replies": counters["errors"],
         "dump_payload_sanitizations": 0,
@@ -261,16 +266,27 @@ def replication(context: Context) -> Fields:
     }
 
 
+def cpu_times() -> dict[str, tuple[float, float]]:
+    """Seconds spent in the system and in programs, by whose they are. Of the main thread only it itself can ask."""
+    if sys.platform == "win32":
+        times = os.times()
+        return {"": (times.system, times.user), "_children": (times.children_system, times.children_user)}
+    import resource
+
+    whose = {"": resource.RUSAGE_SELF, "_children": resource.RUSAGE_CHILDREN}
+    if sys.platform == "linux" and threading.current_thread() is threading.main_thread():
+        whose["_main_thread"] = resource.RUSAGE_THREAD
+    usages = {name: resource.getrusage(who) for name, who in whose.items()}
+    return {name: (usage.ru_stime, usage.ru_utime) for name, usage in usages.items()}
+
+
 def cpu(context: Context) -> Fields:
     """Seconds of CPU time."""
     del context
-    times = os.times()
-    return {
-        "used_cpu_sys": f"{times.system:.6f}",
-        "used_cpu_user": f"{times.user:.6f}",
-        "used_cpu_sys_children": f"{times.children_system:.6f}",
-        "used_cpu_user_children": f"{times.children_user:.6f}",
-    }
+    fields: Fields = {}
+    for whose, (system, user) in cpu_times().items():
+        fields |= {f"used_cpu_sys{whose}": f"{system:.6f}", f"used_cpu_user{whose}": f"{user:.6f}"}
+    return fields
 
 
 def modules(context: Context) -> Fields:

@@ -43,7 +43,7 @@ async def wait_in_vain(context: Context, call: Call, timeout: int) -> None:
     if not call.client_id:
         return
     end = time.monotonic() + timeout / 1000 if timeout else math.inf
-    blocked = context.blocked[call.client_id] = Blocked()
+    blocked = context.blocked[call.client_id] = Blocked(has_timeout=timeout > 0)
     try:
         while not blocked.released and (left := end - time.monotonic()) > 0:
             await blocked.sleep(context.sleep(min(left, LOOK_SECONDS)))

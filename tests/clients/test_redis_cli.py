@@ -14,9 +14,10 @@ import subprocess
 import termios
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from servers import Server
+from servers import Server, free_port, redis_command, redis_program
 from wire import encode
 
 pytestmark = pytest.mark.skipif(
@@ -68,6 +69,13 @@ sorted KEYS *
 --no-raw COMMAND INFO nosuch
 --no-raw ROLE
 --no-raw CONFIG GET save
+--csv COMMAND GETKEYS MSET a 1 b 2
+--json COMMAND INFO get
+-3 --csv CLIENT TRACKINGINFO
+-3 --json CONFIG GET maxmemory
+-X tag SET k tag
+--no-raw GET k
+-c GET k
 """
 SCRIPT = rb"""
 FLUSHALL
@@ -122,19 +130,64 @@ def test_pipe(server: Server) -> None:
         wire.call("FLUSHALL")
 
 
-def test_biggest_keys(server: Server) -> None:
-    with server.connect() as wire:
-        wire.call("FLUSHALL")
-        wire.pipeline([("SET", f"key:{i}", "x" * i) for i in range(500)])
-    status, out, _ = cli(server, "--bigkeys")
-    assert status == 0 and b"Sampled 500 keys in the keyspace!" in out
-    assert b"""Biggest string found '"key:499"' has 499 bytes""" in out
-    assert b"500 strings with 124750 bytes" in out
+@pytest.fixture
+def sizes(server: Server, redis: Server) -> None:
+    """Keys of many sizes on both."""
+    for one in (server, redis):
+        with one.connect() as wire:
+            wire.call("FLUSHALL")
+            wire.pipeline([("SET", f"key:{i}", "x" * i) for i in range(500)])
+            wire.call("SET", "with a space", "x" * 900)
+
+
+def summary(out: bytes) -> bytes:
+    """What comes after the progress, which follows the order of the keys."""
+    assert out.startswith(b"\n# Scanning the entire keyspace to find biggest keys"), out
+    return out[out.index(b"-------- summary -------") :]
+
+
+@pytest.mark.usefixtures("sizes")
+def test_biggest_keys(server: Server, redis: Server) -> None:
+    (status, ours, fault), theirs = cli(server, "--bigkeys"), cli(redis, "--bigkeys")
+    assert (status, summary(ours), fault) == (0, summary(theirs[1]), b"")
+    assert b"""Biggest string found '"with a space"' has 900 bytes""" in ours
+
+
+@pytest.mark.usefixtures("sizes")
+def test_biggest_keys_by_memory(server: Server, redis: Server) -> None:
+    (status, ours, fault), theirs = cli(server, "--memkeys"), cli(redis, "--memkeys")
+    own = re.compile(rb"\d{3,}(?= bytes)|(?<=avg size )\d{3}\.\d\d")
+    assert (status, own.sub(b"", summary(ours)), fault) == (0, own.sub(b"", summary(theirs[1])), b"")
+    (total,) = re.findall(rb"501 strings with (\d+) bytes", ours)
+    assert 125_650 < int(total) < 250_000
+
+
+@pytest.mark.usefixtures("sizes")
+def test_hottest_keys(server: Server, redis: Server) -> None:
+    """Under a policy that counts no accesses there is an error to be told, and that is the end."""
+    (status, ours, fault), theirs = cli(server, "--hotkeys"), cli(redis, "--hotkeys")
+    assert (status, ours, fault) == theirs and status == 1
+    assert fault.startswith(b"Error: ERR An LFU maxmemory policy is not selected")
 
 
 def test_latency(server: Server) -> None:
     status, out, _ = cli(server, "--latency", "-i", "0.2")
     assert status == 0 and re.fullmatch(rb"\d+ \d+ \d+\.\d+ \d+\n", out), out
+    for option, shown in (
+        ("--latency-history", rb"min: \d+, max: \d+, avg: \d+\.\d\d \(\d+ samples\) -- 0\.\d\d seconds range"),
+        ("--latency-dist", rb"(?s)From 0 to 100%.*(\x1b\[[0-9;]+m[.*#-])+"),
+    ):
+        with on_terminal(server, option, "-i", "0.2") as (hand, _):
+            read_until(hand, shown)
+
+
+@pytest.mark.parametrize("option", ["--rdb", "--functions-rdb", "--replica"])
+def test_a_copy_of_the_data_is_refused(option: str, server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "dump.rdb"
+    status, _, fault = cli(server, option, *([str(file)] if option != "--replica" else []))
+    assert status == 1
+    assert fault.rstrip().endswith(b"\nSYNC with master failed: -ERR replication is not supported by this server")
+    assert not file.exists() or file.stat().st_size == 0
 
 
 @contextlib.contextmanager
@@ -213,3 +266,48 @@ def test_benchmark_of_a_command(server: Server) -> None:
         assert done.returncode == 0 and b"requests per second" in done.stdout, done.stdout + done.stderr
         assert 50 < int(wire.call("DBSIZE")[1:]) <= 100
         wire.call("FLUSHALL")
+
+
+@pytest.fixture(scope="module")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A redis-server that owns all slots."""
+    if redis_program() is None:
+        pytest.skip("redis-server is not installed")
+    words = ["--cluster-enabled", "yes", "--cluster-port", str(free_port())]
+    running = Server(redis_command(*words), tmp_path_factory.mktemp("redis")).start()
+    with running.connect() as wire:
+        assert wire.call("CLUSTER", "ADDSLOTSRANGE", 0, 16383) == b"+OK\r\n"
+    yield running
+    running.stop()
+
+
+def test_a_cluster(cluster: Server, redis_cluster: Server) -> None:
+    """Its commands for clusters take one emulated node for a cluster of one node."""
+    for words in (
+        *("info ADDRESS", "check ADDRESS", "check ADDRESS --cluster-search-multiple-owners", "fix ADDRESS"),
+        *("rebalance ADDRESS", "call ADDRESS PING", f"del-node ADDRESS {'0' * 40}", "create ADDRESS"),
+    ):
+        (status, ours, fault), theirs = about_cluster(cluster, words), about_cluster(redis_cluster, words)
+        assert (status, ours, fault) == theirs, words
+
+
+def about_cluster(server: Server, words: str) -> tuple[int, bytes, bytes]:
+    """What redis-cli says, without what identifies a server."""
+    host, port = server.address
+    status, out, fault = cli(server, "--cluster", *words.replace("ADDRESS", f"{host}:{port}").split())
+    own = re.compile(rb"\b%d\b|\b[0-9a-f]{40}\b|\b[0-9a-f]{8}(?=\.\.\.)" % port)
+    return status, own.sub(b"*", out), own.sub(b"*", fault)
+
+
+def test_an_import_into_a_cluster(cluster: Server, redis: Server) -> None:
+    """A real redis-server hands its keys over, in its own serialization and with their times to live."""
+    with redis.connect() as wire, cluster.connect() as other:
+        wire.call("FLUSHALL")
+        other.call("FLUSHALL")
+        wire.pipeline([("SET", f"key:{i}", i, "EX", 1000) for i in range(20)])
+        addresses = ["{}:{}".format(*one.address) for one in (cluster, redis)]
+        status, out, fault = cli(cluster, "--cluster", "import", addresses[0], "--cluster-from", addresses[1])
+        assert status == 0 and out.count(b": \x1b[32;1mOK\n") == 20, out + fault
+        assert wire.call("DBSIZE") == b":0\r\n" and other.call("DBSIZE") == b":20\r\n"
+        assert other.call("GET", "key:7") == b"$1\r\n7\r\n" and 990 < int(other.call("TTL", "key:7")[1:]) <= 1000
+        other.call("FLUSHALL")

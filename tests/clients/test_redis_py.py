@@ -101,6 +101,50 @@ def test_connection(client: Any, flavour: tuple[int, str]) -> None:
     assert client.command_count() == len(client.command())
 
 
+# What redis-py rewrites: each has a parser of its own in either protocol.
+QUESTIONS: dict[str, Callable[[Any], object]] = {
+    "CLIENT INFO": lambda client: client.client_info(),
+    "CLIENT LIST": lambda client: client.client_list()[0],
+    "CLIENT TRACKINGINFO": lambda client: client.client_trackinginfo(),
+    "COMMAND": lambda client: client.command()["get"],
+    "COMMAND GETKEYSANDFLAGS": lambda client: client.command_getkeysandflags("MSET", "a", 1, "b", 2),
+    "CONFIG GET": lambda client: client.config_get("maxmemory", "save"),
+    "DEBUG OBJECT": lambda client: client.debug_object("k"),
+    "INFO": lambda client: {name: what for name, what in client.info("everything").items() if name != "redis_build_id"},
+    "LATENCY LATEST": lambda client: client.latency_latest(),
+    "LCS": lambda client: client.lcs("a", "b", idx=True, withmatchlen=True),
+    "MEMORY STATS": lambda client: client.memory_stats(),
+    "MODULE LIST": lambda client: client.module_list(),
+    "ROLE": lambda client: client.role(),
+    "SLOWLOG GET": lambda client: client.slowlog_get(1)[0],
+    "TIME": lambda client: client.time(),
+}
+
+
+def same_kind(ours: object, theirs: object) -> bool:
+    """Of the same type, and so are the items of dictionaries that both have."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return all(same_kind(ours[name], theirs[name]) for name in ours.keys() & theirs.keys())
+    return type(ours) is type(theirs)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_questions(question: str, client: Any, flavour: tuple[int, str], redis: Server) -> None:
+    """redis-py makes the same of an answer as of Redis's."""
+    host, port = redis.address
+    with redis_py.Redis(host=host, port=port, protocol=flavour[0], client_name="tests") as other:
+        answers = []
+        for asked in (client, other):
+            asked.config_set("slowlog-log-slower-than", 0)
+            asked.mset({"k": 1, "a": "ohmytext", "b": "mynewtext"})
+            asked.set("k", 1, ex=100)
+            with pytest.raises(redis_py.ResponseError):
+                asked.execute_command("NOSUCH")
+            asked.config_set("slowlog-log-slower-than", 10_000)
+            answers.append(QUESTIONS[question](asked))
+    assert same_kind(*answers), answers
+
+
 def test_pipeline(client: Any) -> None:
     pipe = client.pipeline(transaction=False)
     for i in range(5000):

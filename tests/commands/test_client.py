@@ -126,6 +126,17 @@ def test_unblock(either: Server) -> None:
             assert b"blocked_clients:0\r\n" in wire.call("INFO", "clients")
 
 
+@pytest.mark.parametrize(("timeout", "count"), [(0, 0), (60_000, 1)])
+def test_who_waits_for_a_time_is_counted(timeout: int, count: int, either: Server) -> None:
+    with either.connect() as wire, either.connect() as waits:
+        client = number(waits)
+        waits.send(encode("WAIT", 1, timeout))
+        comes_true(wire, client, "flags", "b")
+        assert b"clients_in_timeout_table:%d\r\n" % count in wire.call("INFO", "clients")
+        assert wire.call("CLIENT", "UNBLOCK", client) == b":1\r\n"
+        assert waits.reply() == b":0\r\n"
+
+
 def test_pause_holds_others_back(either: Server) -> None:
     with either.connect() as wire, either.connect() as other:
         wire.call("DEL", "k")

@@ -74,6 +74,15 @@ def test_closing_the_engine_closes_what_listens() -> None:
     listening.close()
 
 
+def test_the_native_protocol_on_request(engine: Engine) -> None:
+    with engine.listen("127.0.0.1:0", protocol="native", max_clients=1) as listening:
+        address = address_of(listening)
+        with socket.create_connection(address), socket.create_connection(address) as wire:
+            assert wire.recv(100) == b"\0\0\0\x22\7ERR max number of clients reached"
+    with pytest.raises(OptionError, match="protocol"):
+        engine.listen("127.0.0.1:0", protocol="http")
+
+
 def test_addresses_that_cannot_be(engine: Engine, listening: Listening) -> None:
     for wrong in ("", "nowhere", "127.0.0.1:99999", "unix:", "unix:/" + "x" * 200, "127.0.0.1:-1"):
         with pytest.raises(OptionError, match="address"):

@@ -53,6 +53,7 @@ class Served:
         capacity: int = 1024,
         unix: Path | None = None,
         ipv6: bool = False,
+        native: bool = False,
         **settings: Any,
     ) -> None:
         self.store = Store(4)
@@ -62,6 +63,7 @@ class Served:
         self.reports: queue.Queue[Report] = queue.Queue()
         self.address = self._listen(socket.AF_INET, ("127.0.0.1", 0))
         self.address6 = self._listen(socket.AF_INET6, ("::1", 0)) if ipv6 else None
+        self.native = self._listen(socket.AF_INET, ("127.0.0.1", 0), "native") if native else None
         self.path = str(self._listen(socket.AF_UNIX, str(unix))) if unix else None
         self._ended = os.pipe()
         self._control = threading.Thread(target=self._answer_all)
@@ -69,13 +71,14 @@ class Served:
         if answer is not None:
             self._control.start()
 
-    def _listen(self, family: int, address: Any) -> Any:
+    def _listen(self, family: int, address: Any, protocol: str = "resp") -> Any:
         listener = socket.socket(family)
         listener.bind(address)
         listener.listen(4096)
         listener.setblocking(False)
         bound = listener.getsockname()
-        self.group.listen(listener.detach(), family == getattr(socket, "AF_UNIX", None), str(bound))
+        is_unix = family == getattr(socket, "AF_UNIX", None)
+        self.group.listen(listener.detach(), is_unix, str(bound), protocol)
         return bound
 
     def _answer_all(self) -> None:

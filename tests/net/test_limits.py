@@ -35,6 +35,18 @@ def test_max_clients() -> None:
             wire.close()
 
 
+def test_max_clients_counts_and_refuses_both_protocols() -> None:
+    with Served(max_clients=2, native=True) as served:
+        assert served.native
+        with served.connect() as wire, socket.create_connection(served.native):
+            until(lambda: served.figure("connected") == 2)
+            with served.connect() as refused, Wire(served.native) as frame:
+                assert refused.rest() == TOO_MANY
+                assert frame.rest() == b"\0\0\0\x22\7ERR max number of clients reached"
+            assert wire.call("PING") == PONG
+            assert len(served.ask("list")[1]) == 2
+
+
 def test_idle_clients_are_closed(asked: Served) -> None:
     with asked.connect() as idle, asked.connect() as busy, asked.connect() as parked, unanswered(asked, parked) as call:
         asked.group.configure(idle_timeout_s=0.3)

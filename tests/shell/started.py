@@ -11,7 +11,7 @@ import threading
 from servers import environment
 from wire import Wire
 
-LISTENING = re.compile(r"addr=(?:redis://([\d.]+):(\d+)|unix://(\S+))")
+LISTENING = re.compile(r"protocol=resp addr=(?:redis://([\d.]+):(\d+)|unix://(\S+))")
 
 
 class Started:

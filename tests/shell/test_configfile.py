@@ -119,7 +119,7 @@ def test_a_rewrite_keeps_mode_link_and_file(file: Path, tmp_path: Path) -> None:
 
 
 def test_a_running_server_rewrites_its_file(start: Callable[..., Started], file: Path) -> None:
-    file.write_text("# ours\nresp-addr: 127.0.0.1:0 # any\nenable-resp: yes\n")
+    file.write_text("# ours\nresp-addr: 127.0.0.1:0 # any\nenable-resp: yes\naddr: 127.0.0.1:0\n")
     with start("--config", str(file), "--timeout", "9s").connect() as wire:
         assert wire.call("CONFIG", "GET", "timeout").endswith(b"$1\r\n9\r\n")
         assert wire.call("CONFIG", "SET", "maxmemory", "64mb", "slowlog-log-slower-than", -1) == b"+OK\r\n"
@@ -127,8 +127,8 @@ def test_a_running_server_rewrites_its_file(start: Callable[..., Started], file:
         assert f"config_file:{file}\r\n".encode() in wire.call("INFO", "server")
         text = file.read_text()
         assert text == (
-            "# ours\nresp-addr: 127.0.0.1:0 # any\nenable-resp: yes\ntimeout: 9s\nmax-mem-bytes: 64MiB\n"
-            "slowlog-log-slower-than: -1\n"
+            "# ours\nresp-addr: 127.0.0.1:0 # any\nenable-resp: yes\naddr: 127.0.0.1:0\ntimeout: 9s\n"
+            "max-mem-bytes: 64MiB\nslowlog-log-slower-than: -1\n"
         )
         file.write_text("nosuch: 1\n")
         assert wire.call("CONFIG", "REWRITE").startswith(b"-ERR Rewriting config file: ")

@@ -39,7 +39,7 @@ def test_info(client: object) -> None:
     assert everything["role"] == hello["role"] == "master"
     assert everything["connected_clients"] >= 1
     assert everything["db0"]["keys"] >= 1
-    assert set(client.info("cpu")) == {
+    assert set(client.info("cpu")) >= {
         *("used_cpu_sys", "used_cpu_user", "used_cpu_sys_children", "used_cpu_user_children")
     }
     before = client.info("stats")["total_commands_processed"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -13,7 +14,7 @@ from wire import Closed, Wire, value
 import tellstone.server
 from tellstone._core.store.keyspace import Store
 from tellstone.automatic import automatic_shards
-from tellstone.config import Options
+from tellstone.config import FACTS, Options, config_value
 from tellstone.errors import StartError
 from tellstone.server import Server
 from tellstone.units import Address
@@ -22,7 +23,8 @@ ANY_PORT = Address("127.0.0.1", 0)
 
 
 def options(**values: object) -> Options:
-    always = {"enable_resp": True, "resp_addr": ANY_PORT, "io_threads": 2, "enable_debug_command": "yes"}
+    always = {"enable_resp": True, "resp_addr": ANY_PORT, "addr": ANY_PORT, "io_threads": 2}
+    always["enable_debug_command"] = "yes"
     return Options(**{**always, **values})
 
 
@@ -56,6 +58,27 @@ def test_the_port_it_got_is_the_port_it_tells(running: Server) -> None:
     with connect(running) as wire:
         assert value(wire.call("CONFIG", "GET", "port")) == ["port", str(port)]
         assert f"tcp_port:{port}\r\n" in value(wire.call("INFO", "server"))
+
+
+def test_both_protocols_are_served_and_told(running: Server) -> None:
+    native = running.options.addr
+    assert native.port != running.options.resp_addr.port
+    with connect(running) as wire:
+        info = value(wire.call("INFO", "server"))
+        assert f"listener0:name=tcp,bind=127.0.0.1,port={running.options.resp_addr.port}\r\n" in info
+        assert f"listener1:name=native,bind=127.0.0.1,port={native.port}\r\n" in info
+        socket.create_connection((native.host, native.port)).close()
+
+
+def test_the_native_protocol_alone(store: Store) -> None:
+    server = Server(options(enable_resp=False), store=store)
+    server.start_thread()
+    try:
+        assert [listener.protocol for listener in server.listeners] == ["native"]
+        assert config_value(FACTS["port"], server.options) == "0"
+        socket.create_connection((server.options.addr.host, server.options.addr.port)).close()
+    finally:
+        server.close()
 
 
 def test_close_ends_connections_and_can_be_repeated(running: Server) -> None:

@@ -23,7 +23,7 @@ from tellstone._core.net.output cimport Sent, output_compact, output_unsent, out
 from tellstone._core.session.attention cimport attention_left
 from tellstone._core.session.session cimport (
     CLIENT_MONITOR, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIPPING, FEED_CLOSE, FEED_HELD, FEED_LATER, FEED_NEED_DATA, FEED_NEWS, FEED_PARKED,
-    FEED_YIELD, WIRE_RESP, ParkedCall, Patch, Session, session_ahead,
+    FEED_YIELD, ParkedCall, Patch, Session, session_ahead,
     session_ahead_entry, session_connected, session_feed,
     session_free, session_init, session_resume,
 )
@@ -118,6 +118,8 @@ cdef Connection* take_slot(Connections* cs) noexcept nogil:
     c.deferred = False
     c.interest = 0
     c.soft_since = 0
+    c.sent.data = 0                     # the one before may have ended in the middle of its output
+    c.sent.block = 0
     c.next = NULL
     return c
 
@@ -636,7 +638,7 @@ cdef Connection* connections_adopt(Connections* cs, const SocketMessage* m) noex
     count(&cs.traffic.adopted, 1)
     c.fd = m.fd
     c.moved_ms = cs.mono_ms
-    session_init(&c.session, m.client_id, WIRE_RESP, cs.now_ms)
+    session_init(&c.session, m.client_id, m.wire, cs.now_ms)
     session_connected(&c.session, m.fd, m.path != NULL)
     set_addresses(&c.session, m.fd, m.path)
     if m.path == NULL:

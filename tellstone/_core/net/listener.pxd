@@ -7,6 +7,7 @@ LOCK: of the accepting reactor's thread; `accepted` and `rejected` are relaxed.
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tellstone._core.net.connection cimport Connections
+from tellstone._core.session.session cimport Wire
 
 cdef enum:
     LISTENERS_MAX = 64
@@ -15,6 +16,7 @@ cdef enum:
 
 cdef struct Listener:
     int fd
+    Wire wire                           # what is spoken there
     uint32_t watched                    # bool
     char* path                          # of a unix socket, malloc'ed; NULL: TCP
 
@@ -29,7 +31,7 @@ cdef struct Acceptor:
     uint64_t rejected                   # over max_clients
 
 # Before the start. Takes fd. False: no room or memory, and fd stays the caller's. path: of a unix socket, or NULL.
-cdef bint acceptor_add(Acceptor* a, int fd, const char* path) noexcept nogil
+cdef bint acceptor_add(Acceptor* a, int fd, Wire wire, const char* path) noexcept nogil
 # Events of listener i carry the number 2 * i + 1 as owner: no address of anything.
 cdef bint acceptor_watch(Acceptor* a) noexcept nogil            # False: a listener cannot be watched
 cdef void acceptor_ready(Acceptor* a, uint32_t listener) noexcept nogil

@@ -9,13 +9,19 @@ from tellstone._core.base.socket cimport SOCK_AGAIN, SOCK_BROKEN, SOCK_SCARCE, s
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.net.connection cimport connections_adopt, next_client_id
 from tellstone._core.net.mailbox cimport MAIL_SOCKET, SocketMessage, mailbox_send, socket_message
+from tellstone._core.session.session cimport WIRE_NATIVE, Wire
 
 check_layout(__name__)
 
+cdef enum:
+    TOO_MANY_FRAME = 38                 # bytes: length, type and text
+
+# The same words in both protocols; a native frame of the type ERROR.
 cdef const char* TOO_MANY = b"-ERR max number of clients reached\r\n"
+cdef const char* TOO_MANY_NATIVE = b"\0\0\0\x22\x07ERR max number of clients reached"
 
 
-cdef bint acceptor_add(Acceptor* a, int fd, const char* path) noexcept nogil:
+cdef bint acceptor_add(Acceptor* a, int fd, Wire wire, const char* path) noexcept nogil:
     cdef Listener* l = &a.listeners[a.listener_count]
     if a.listener_count == LISTENERS_MAX:
         return False
@@ -25,6 +31,7 @@ cdef bint acceptor_add(Acceptor* a, int fd, const char* path) noexcept nogil:
         if l.path == NULL:
             return False
     l.fd = fd
+    l.wire = wire
     l.watched = False
     a.listener_count += 1
     return True
@@ -106,13 +113,16 @@ cdef uint32_t choose(Acceptor* a) noexcept nogil:
     return best
 
 
-cdef void refuse(Acceptor* a, int fd) noexcept nogil:
+cdef void refuse(Acceptor* a, const Listener* l, int fd) noexcept nogil:
     store_u64(&a.rejected, a.rejected + 1)
-    sock_write(fd, TOO_MANY, strlen(TOO_MANY))
+    if l.wire == WIRE_NATIVE:
+        sock_write(fd, TOO_MANY_NATIVE, TOO_MANY_FRAME)
+    else:
+        sock_write(fd, TOO_MANY, strlen(TOO_MANY))
     sock_close(fd)
 
 
-cdef void hand_out(Acceptor* a, int fd, const char* path) noexcept nogil:
+cdef void hand_out(Acceptor* a, const Listener* l, int fd) noexcept nogil:
     """To another reactor through its mailbox; to our own without a detour."""
     cdef SocketMessage here
     cdef SocketMessage* m
@@ -123,10 +133,11 @@ cdef void hand_out(Acceptor* a, int fd, const char* path) noexcept nogil:
         here.head.kind = MAIL_SOCKET
         here.fd = fd
         here.client_id = next_client_id()
-        here.path = path
+        here.wire = l.wire
+        here.path = l.path
         connections_adopt(cs, &here)
         return
-    m = socket_message(fd, next_client_id(), path)
+    m = socket_message(fd, next_client_id(), l.wire, l.path)
     if m == NULL:
         sock_close(fd)
         add_u32(&cs.load, <uint32_t>-1)
@@ -153,6 +164,6 @@ cdef void acceptor_ready(Acceptor* a, uint32_t listener) noexcept nogil:
             return
         store_u64(&a.accepted, a.accepted + 1)
         if most and acceptor_clients(a) >= most:
-            refuse(a, fd)
+            refuse(a, l, fd)
         else:
-            hand_out(a, fd, l.path)
+            hand_out(a, l, fd)

@@ -10,7 +10,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from tellstone._core.base.block cimport Block
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.queue cimport Node, Queue
-from tellstone._core.session.session cimport Patch
+from tellstone._core.session.session cimport Patch, Wire
 
 cdef enum MessageKind:
     MAIL_SOCKET = 0
@@ -31,6 +31,7 @@ cdef struct SocketMessage:              # a freshly accepted socket; the receive
     Message head
     int fd
     uint64_t client_id
+    Wire wire
     const char* path                    # of the unix listener it came from, good as long as the group; NULL: TCP
 
 cdef struct AnswerMessage:
@@ -76,7 +77,7 @@ cdef Message* mailbox_close(Mailbox* m) noexcept nogil          # the rest, like
 cdef Message* message_next(const Message* m) noexcept nogil
 cdef void message_free(Message* m) noexcept nogil               # closes a socket that nobody has taken
 # Without memory NULL.
-cdef SocketMessage* socket_message(int fd, uint64_t client_id, const char* path) noexcept nogil
+cdef SocketMessage* socket_message(int fd, uint64_t client_id, Wire wire, const char* path) noexcept nogil
 cdef AnswerMessage* answer_message(
     uint32_t slot, uint32_t generation, const char* reply, size_t len, const Patch* patch,
 ) noexcept nogil

@@ -9,7 +9,7 @@ from tellstone._core.base.queue cimport QUEUE_OK, queue_close, queue_init, queue
 from tellstone._core.base.socket cimport sock_close
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.wake cimport wake_clear
-from tellstone._core.session.session cimport Patch
+from tellstone._core.session.session cimport Patch, Wire
 
 check_layout(__name__)
 
@@ -78,12 +78,13 @@ cdef void message_free(Message* m) noexcept nogil:
     free(m)
 
 
-cdef SocketMessage* socket_message(int fd, uint64_t client_id, const char* path) noexcept nogil:
+cdef SocketMessage* socket_message(int fd, uint64_t client_id, Wire wire, const char* path) noexcept nogil:
     cdef SocketMessage* m = <SocketMessage*>malloc(sizeof(SocketMessage))
     if m != NULL:
         m.head.kind = MAIL_SOCKET
         m.fd = fd
         m.client_id = client_id
+        m.wire = wire
         m.path = path
     return m
 

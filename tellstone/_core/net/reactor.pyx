@@ -28,7 +28,7 @@ from tellstone._core.net.mailbox cimport (
 )
 from tellstone._core.session.attention cimport attention_left, attention_pause, attention_unpause
 from tellstone._core.session.records cimport Records, records_release, records_watch
-from tellstone._core.session.session cimport worker_free, worker_init
+from tellstone._core.session.session cimport WIRE_NATIVE, WIRE_RESP, Wire, Worker, worker_free, worker_init
 from tellstone._core.store.keyspace cimport keyspace_now
 
 check_layout(__name__)
@@ -138,10 +138,16 @@ cdef void sweep(Reactor* r) noexcept nogil:
     connections_sweep(cs)
 
 
+cdef inline void set_limits(Reactor* r) noexcept nogil:
+    cdef Worker* w = &r.connections.worker
+    w.limits.max_bulk = <int64_t>relaxed_u64(&r.connections.settings.max_request)
+    w.max_frame = relaxed_u64(&r.connections.settings.max_frame)
+
+
 cdef inline void tick(Reactor* r) noexcept nogil:
     cdef int count = poller_wait(r.connections.poller, r.events, EVENTS, patience(r))
     read_clock(r)
-    r.connections.worker.limits.max_bulk = <int64_t>relaxed_u64(&r.connections.settings.max_request)
+    set_limits(r)
     dispatch(r, count)
     if r.mail:
         r.mail = False
@@ -337,11 +343,12 @@ cdef class ReactorGroup:
     store: what they serve. bridge: where control commands go. threads: 1 to 128. The settings, all changeable by
     `configure`; 0 is no limit, or off: max_clients; idle_timeout_s, after which a silent client is closed;
     tcp_keepalive_s; output_limit, as Redis's client-output-buffer-limit: (hard bytes, soft bytes, soft seconds);
-    max_request, bytes of one argument. records: what the calls that they serve leave behind.
+    max_request, bytes of one argument; max_frame, bytes of one frame of the native protocol. records: what the calls that they serve leave behind.
     """
 
     def __cinit__(self, Store store not None, ControlBridge bridge not None, unsigned int threads, *, max_clients=10000,
-                  idle_timeout_s=0, tcp_keepalive_s=300, output_limit=(0, 0, 0), max_request=512 * 1024 * 1024):
+                  idle_timeout_s=0, tcp_keepalive_s=300, output_limit=(0, 0, 0), max_request=512 * 1024 * 1024,
+                  max_frame=16 * 1024 * 1024):
         cdef uint32_t i
         if not 1 <= threads <= REACTORS_MAX:
             raise ValueError(f"threads: {threads} is not between 1 and {REACTORS_MAX}")
@@ -356,7 +363,7 @@ cdef class ReactorGroup:
         if self.group.reactors == NULL:
             raise MemoryError("no memory for the reactors")
         self.configure(max_clients=max_clients, idle_timeout_s=idle_timeout_s, tcp_keepalive_s=tcp_keepalive_s,
-                       output_limit=output_limit, max_request=max_request)
+                       output_limit=output_limit, max_request=max_request, max_frame=max_frame)
         for i in range(threads):
             if not reactor_init(&self.group.reactors[i], self.group, i, store, bridge):
                 raise OSError("no memory or descriptors for the reactors")
@@ -376,7 +383,7 @@ cdef class ReactorGroup:
             group_free(self.group)
 
     def configure(self, *, max_clients=None, idle_timeout_s=None, tcp_keepalive_s=None, output_limit=None,
-                  max_request=None):
+                  max_request=None, max_frame=None):
         """Change settings; None leaves one as it is. Keepalive changes for connections to come, all else for all."""
         cdef Settings* s = &self.group.settings
         if max_clients is not None:
@@ -392,16 +399,20 @@ cdef class ReactorGroup:
             store_u64(&s.output_soft_ms, checked("output_limit", soft_s, 1000))
         if max_request is not None:
             store_u64(&s.max_request, checked("max_request", max_request))
+        if max_frame is not None:
+            store_u64(&s.max_frame, checked("max_frame", max_frame))
         with nogil:
             group_wake(self.group)      # who sleeps without end may have a deadline now
 
-    def listen(self, int fd, bint is_unix, str laddr not None):
+    def listen(self, int fd, bint is_unix, str laddr not None, str protocol not None="resp"):
         """Accept from a bound, listening, non-blocking socket; before `start`. The group owns and closes the
-        descriptor. laddr: what it is bound to; the path of a unix socket is what CLIENT LIST shows."""
+        descriptor. laddr: what it is bound to; the path of a unix socket is what CLIENT LIST shows. protocol: what is
+        spoken there, "resp" or "native"."""
+        cdef Wire wire = {"resp": WIRE_RESP, "native": WIRE_NATIVE}[protocol]
         if self.started:
             raise RuntimeError("the reactors have been started")
         path = laddr.encode("utf-8", "surrogateescape") if is_unix else None
-        if not acceptor_add(&self.group.acceptor, fd, <const char*>path if is_unix else NULL):
+        if not acceptor_add(&self.group.acceptor, fd, wire, <const char*>path if is_unix else NULL):
             raise OSError("too many listeners, or no memory")
 
     def start(self):

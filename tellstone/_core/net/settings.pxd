@@ -13,3 +13,4 @@ cdef struct Settings:
     uint64_t output_soft                # bytes that may wait for longer than output_soft_ms
     uint64_t output_soft_ms
     uint64_t max_request                # bytes of one argument
+    uint64_t max_frame                  # bytes of one frame of the native protocol
