@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tellstone._core.session.embedded import Caller, Parked
+from tellstone._core.session.records import Records
 from tellstone.results import CONVERTERS, decoded, plain
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Commands:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.records = Records(one_by_one=True)  # of all threads' calls
         self._local = threading.local()  # .caller
 
     def execute(self, words: tuple[Word, ...]) -> Any:
@@ -32,7 +34,7 @@ class Commands:
         try:
             caller: Caller = self._local.caller
         except AttributeError:
-            caller = self._local.caller = Caller(self.store)
+            caller = self._local.caller = Caller(self.store, self.records)
         name, reply = caller.call(words)
         if name is None:
             return reply
@@ -53,4 +55,4 @@ class Commands:
     def _context(self) -> Context:
         from tellstone.control import embedded
 
-        return embedded(self.store)
+        return embedded(self.store, self.records)

@@ -9,6 +9,7 @@ works, never before.
 from __future__ import annotations
 
 import os
+import select
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from datetime import timedelta
@@ -37,6 +38,7 @@ from tellstone.units import (
 VALUE_MAX = 512 * 1024**2  # bytes of the longest string
 DATABASES = 16
 BACKLOG = 511
+DRIVER = "native" if hasattr(select, "epoll") or hasattr(select, "kqueue") else "asyncio"
 NATIVE_ADDRESS = Address("127.0.0.1", 9988)
 RESP_ADDRESS = Address("127.0.0.1", 6379)
 # Redis lets a normal client's unread replies grow without end; here a client that never reads costs a bounded amount.
@@ -154,6 +156,14 @@ class Options:
         Row(Whole(0, 1024), "Threads", "Independent parts of the keyspace", zero="automatic", env="TSD_NUM_SHARDS"),
     ] = 0
     io_threads: Annotated[int, Row(Whole(0, 128), "Threads", "Threads that serve connections", zero="automatic")] = 0
+    driver: Annotated[
+        str,
+        Row(
+            Choice(("native", "asyncio")),
+            "Threads",
+            "What these threads are: native, free of the interpreter, or asyncio, event loops",
+        ),
+    ] = DRIVER
 
     slowlog_log_slower_than: Annotated[
         int,
@@ -180,7 +190,11 @@ class Options:
     latency_tracking: Annotated[
         bool,
         Row(
-            Flag(), "Observing", "Show how the durations of commands are distributed", config_only=True, part="records"
+            Flag(),
+            "Observing",
+            "Record how the durations of commands are distributed",
+            config_only=True,
+            part="records",
         ),
     ] = True
     latency_tracking_info_percentiles: Annotated[

@@ -29,12 +29,26 @@ BY_KEY = {option.dashed: option for option in OPTIONS if option.name not in NOT_
 
 @dataclass(frozen=True)
 class Entry:
-    """An option as the file has it, and where its value stands."""
+    """An option as the file has it: its line, from 1 on, and its value with the place of that in the text."""
 
     option: Option
-    text: str
-    begin: int
-    end: int
+    line: int
+    node: yaml.ScalarNode
+
+    @property
+    def text(self) -> str:
+        """The value."""
+        return str(self.node.value)
+
+    @property
+    def begin(self) -> int:
+        """Where the value begins."""
+        return self.node.start_mark.index
+
+    def replaced(self, text: str, value: str) -> str:
+        """A file's text with another value. Of one that takes whole lines, the last one's end stays."""
+        begin, end = self.begin, self.node.end_mark.index
+        return text[:begin] + scalar(value) + "\n" * text[begin:end].endswith("\n") + text[end:]
 
 
 def nearest(word: str) -> str:
@@ -43,15 +57,27 @@ def nearest(word: str) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+def one_line(word: str) -> str:
+    """A word as a message can have it."""
+    return word if word.isprintable() else repr(word)
+
+
 def file_text(path: str) -> str:
     """What is in the file. Raises OptionError."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
+        with open(path, "rb") as file:
+            data = file.read()
     except OSError as error:
         raise OptionError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise OptionError(f"{path}: the file is not UTF-8") from None
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise OptionError(f"{path}:{line_of(data, error.start)}: the file is not UTF-8") from None
+
+
+def line_of(data: bytes, position: int) -> int:
+    """The line of a position in a file, from 1 on."""
+    return data.count(b"\n", 0, position) + 1
 
 
 def root_of(path: str, text: str) -> yaml.MappingNode | None:
@@ -61,13 +87,16 @@ def root_of(path: str, text: str) -> yaml.MappingNode | None:
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise OptionError(f"{path}{line}: not YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise OptionError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    except yaml.reader.ReaderError as error:
+        place = f"{path}:{line_of(text.encode(), len(text[: error.position].encode()))}"
+        raise OptionError(f"{place}: not YAML: {error.reason}") from None
+    except RecursionError:
+        raise OptionError(f"{path}: lists or mappings lie too deep in one another") from None
     if root is None or isinstance(root, yaml.MappingNode):
         return root
     if isinstance(root, yaml.ScalarNode) and not root.value:  # "---" and nothing behind it
         return None
-    raise OptionError(f"{path}: expected a mapping of options to values")
+    raise OptionError(f"{path}:{root.start_mark.line + 1}: expected lines of the form `option: value`")
 
 
 def entries(path: str, text: str) -> dict[str, Entry]:
@@ -75,21 +104,24 @@ def entries(path: str, text: str) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     root = root_of(path, text)
     for key, value in root.value if root is not None else ():
-        place = f"{path}:{key.start_mark.line + 1}"
-        name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+        line = key.start_mark.line + 1
+        place = f"{path}:{line}"
+        name = one_line(key.value) if isinstance(key, yaml.ScalarNode) else "?"
         option = BY_KEY.get(name)
         if option is None:
             raise OptionError(f"{place}: unknown option {name}{nearest(name)}")
         if option.name in found:
             raise OptionError(f"{place}: {name} is there twice")
+        if any(value is entry.node for entry in found.values()):
+            raise OptionError(f"{place}: {name}: write the value itself, an alias is not understood")
         if not isinstance(value, yaml.ScalarNode):
             raise OptionError(f"{place}: {name}: a list or mapping is not {option.row.kind.allowed}")
-        found[option.name] = Entry(option, value.value, value.start_mark.index, value.end_mark.index)
+        found[option.name] = Entry(option, line, value)
     return found
 
 
 def read(path: str) -> dict[str, object]:
-    """The options that a file sets, by field. Raises OptionError: file, name, value, and what is allowed."""
+    """The options that a file sets, by field. Raises OptionError: file, line, name, value, and what is allowed."""
     return {name: value_of(path, entry) for name, entry in entries(path, file_text(path)).items()}
 
 
@@ -99,7 +131,7 @@ def value_of(path: str, entry: Entry) -> object:
         return entry.option.from_text(entry.text)
     except ValueError:
         name, allowed = entry.option.dashed, entry.option.row.kind.allowed
-        raise OptionError(f"{path}: {name}: {entry.text!r} is not {allowed}") from None
+        raise OptionError(f"{path}:{entry.line}: {name}: {entry.text!r} is not {allowed}") from None
 
 
 def scalar(text: str) -> str:
@@ -108,17 +140,30 @@ def scalar(text: str) -> str:
 
 
 def rewritten(path: str, text: str, values: Mapping[str, object]) -> str:
-    """A file's text with new values. An option that the file has not is added if it has not its default."""
+    """A file's text with new values. An option that the file has not is added if it has not its default. Raises
+    OptionError, also for a file of a form that takes no more options.
+    """
     found = entries(path, text)
     for name, entry in sorted(found.items(), key=lambda item: item[1].begin, reverse=True):
         if value_of(path, entry) != values[name]:
-            text = text[: entry.begin] + scalar(entry.option.to_text(values[name])) + text[entry.end :]
+            text = entry.replaced(text, entry.option.to_text(values[name]))
     new = [
         f"{option.dashed}: {scalar(option.to_text(values[option.name]))}\n"
         for option in BY_KEY.values()
         if option.name not in found and values[option.name] != BY_NAME[option.name].default
     ]
-    return text + ("\n" if new and text and not text.endswith("\n") else "") + "".join(new)
+    text += ("\n" if new and text and not text.endswith("\n") else "") + "".join(new)
+    if not says(path, text, values):
+        raise OptionError(f"{path}: this form of YAML cannot be rewritten")
+    return text
+
+
+def says(path: str, text: str, values: Mapping[str, object]) -> bool:
+    """Whether a file's text can be read, and has these values."""
+    try:
+        return all(value_of(path, entry) == values[name] for name, entry in entries(path, text).items())
+    except OptionError:
+        return False
 
 
 def rewrite(path: str, values: Mapping[str, object]) -> None:

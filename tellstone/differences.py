@@ -124,12 +124,6 @@ SERVER = (
         "Two readings of the clock would be a tenth of a `GET`.",
     ),
     Difference(
-        ("latency-tracking",),
-        "`no` stops the recording of durations.",
-        "`no` hides percentiles from `INFO`; durations are recorded all the same.",
-        "Recording costs less than asking whether to.",
-    ),
-    Difference(
         ("LATENCY LATEST", "LATENCY HISTORY"),
         "Events of forks, disks, expiry and eviction too.",
         "The events `command` and `fast-command`.",
@@ -148,6 +142,12 @@ SERVER = (
         "Memory is laid out differently.",
     ),
     Difference(
+        ("MEMORY MALLOC-STATS",),
+        "The statistics of jemalloc, where it is built with that.",
+        "What Redis answers without jemalloc: `Stats not supported for the current allocator`.",
+        "There is no general allocator to ask.",
+    ),
+    Difference(
         ("CONFIG GET", "CONFIG SET"),
         "Options of mechanisms that are not here may be changed.",
         "They are shown with the one value that is true, and may be set to that alone. Ours are there too, under the"
@@ -159,6 +159,18 @@ SERVER = (
         "Writes Redis's own format.",
         "Writes the YAML file of `--config`, and touches only the values that have changed.",
         "It is our file.",
+    ),
+    Difference(
+        ("tcp-keepalive",),
+        "Up to 2147483647 seconds, of which systems take 32767 at most.",
+        "Up to 32767 seconds.",
+        "A longer time would be none at all.",
+    ),
+    Difference(
+        ("OBJECT REFCOUNT",),
+        "2147483647 for an integer below 10000, and 1 for one that `COPY` has made.",
+        "2147483647 for every integer below 10000.",
+        "Nothing is shared, so nothing is counted.",
     ),
     Difference(
         ("DEBUG OBJECT",),

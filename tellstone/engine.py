@@ -86,7 +86,8 @@ class Engine(Operations):
         """Run a command and answer what redis-py would: `execute("SET", "k", "v", "EX", 5)`.
 
         A word is bytes-like, str, int or float, and the first one may be two ("CONFIG GET"). An error reply is raised,
-        as a ResponseError with Redis's text. Commands about a connection do what is left of them without a socket.
+        as a ResponseError with Redis's text. Commands about a connection do what is left of them without a socket. What
+        INFO, SLOWLOG and LATENCY tell of calls is about those of `execute`.
         """
         if self.closed:
             raise ClosedError("the engine is closed")

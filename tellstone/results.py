@@ -134,6 +134,12 @@ def commands(reply: Any) -> dict[str, dict[str, Any]]:
     return facts
 
 
+def slow_calls(reply: Any) -> list[dict[str, Any]]:
+    """The calls of SLOWLOG GET."""
+    names = ("id", "start_time", "duration", "command", "client_address", "client_name")
+    return [dict(zip(names, call, strict=True)) | {"command": b" ".join(call[3])} for call in reply]
+
+
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(("auth", "flushall", "flushdb", "mset", "quit", "rename", "select", "set", "swapdb"), ok),
     **dict.fromkeys(("client|kill", "client|setinfo", "client|setname", "config|resetstat", "config|set"), ok),
@@ -151,6 +157,8 @@ CONVERTERS: dict[str, Converter] = {
     "info": info,
     "ping": ping,
     "scan": scan,
+    "slowlog|get": slow_calls,
+    "slowlog|reset": ok,
     "time": time,
 }
 

@@ -20,15 +20,14 @@ from collections.abc import Awaitable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tellstone._core.net.control import ControlBridge, ControlCall, Report
-from tellstone._core.net.reactor import ReactorGroup
 from tellstone._core.store.keyspace import Store
 from tellstone.automatic import automatic_shards, automatic_threads
 from tellstone.config import Options
 from tellstone.control import HANDLERS
-from tellstone.control.commands import BY_NAME
+from tellstone.control.calls import note_call
 from tellstone.control.context import TOTALS, ClientFilter, ClientReport, Context
 from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Reply, encode, text
 from tellstone.errors import ResponseError, StartError
@@ -36,12 +35,15 @@ from tellstone.listeners import Listener, close_all, listen, raise_file_limit, r
 from tellstone.log import fields, log, set_level
 from tellstone.units import CLIENT_CLASSES, MILLISECOND, SECOND, Address, show_duration
 
+if TYPE_CHECKING:
+    from tellstone._core.net.reactor import ReactorGroup
+    from tellstone.loops import LoopGroup
+
 SAMPLE_SECONDS = 0.5  # between two looks at the counters
 SAMPLE_COUNT = 8
 RESERVED_FILES = 32  # beside connections
 FILES_A_THREAD = 4
 ANSWER_SECONDS = 5.0  # for all reactors to report on their clients
-SECRETS = (b"requirepass", b"masterauth", b"masteruser", b"tls-key-file-pass", b"tls-client-key-file-pass")
 ADDRESSES = {"resp": "resp_addr", "native": "addr"}  # the options, by protocol
 JOIN_SECONDS = 0.05  # between two looks, while reactors end, at whether they shall end at once
 
@@ -58,6 +60,17 @@ def settled(options: Options, store: Store | None) -> Options:
         max_mem_bytes=store.max_memory,
         proto_max_bulk_len=store.max_value,
     )
+
+
+def driver(name: str) -> type[ReactorGroup] | type[LoopGroup]:
+    """The kind of threads that serve connections."""
+    if name == "asyncio":
+        from tellstone.loops import LoopGroup
+
+        return LoopGroup
+    from tellstone._core.net.reactor import ReactorGroup
+
+    return ReactorGroup
 
 
 def make_store(options: Options) -> Store:
@@ -103,7 +116,7 @@ class Server(Context):
         self.ready: Future[None] = Future()  # done when clients can connect; holds what went wrong before
         self.listeners: list[Listener] = []
         self._bridge = ControlBridge()
-        self._reactors: ReactorGroup | None = None
+        self._reactors: ReactorGroup | LoopGroup | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
         self._state = threading.Lock()  # of the next two and the loop
@@ -181,7 +194,8 @@ class Server(Context):
         for protocol in self._protocols:
             self._listen(protocol)
         options = self.options
-        self._reactors = ReactorGroup(self.store, self._bridge, options.io_threads, **self._reactor_settings())
+        kind = driver(options.driver)
+        self._reactors = kind(self.store, self._bridge, options.io_threads, **self._reactor_settings())
         self.records = self._reactors.records
         self.apply("records")
         for listener in self.listeners:
@@ -264,20 +278,7 @@ class Server(Context):
             reply = refusal(call, error)
             data = encode(reply, call.proto)
         call.answer(data, close=reply is NOTHING)
-        self._record(call, reply, time.perf_counter() - begun)
-
-    def _record(self, call: ControlCall, reply: Reply, seconds: float) -> None:
-        """Add the time of a call, and its failure. Who waits for something to happen has taken no time, as in Redis."""
-        row = BY_NAME[call.name]
-        self.records.add_call(
-            row["id"],
-            0 if "blocking" in row["flags"] else seconds * 1e6,
-            shown_arguments(call),
-            addr=call.addr,
-            name=call.client_name,
-            fast="fast" in row["flags"],
-            error=reply.encode(ENCODING, ERRORS) if isinstance(reply, ErrorReply) and reply is not NOTHING else None,
-        )
+        note_call(self.records, call, reply, time.perf_counter() - begun)
 
     # As a Context
 
@@ -406,14 +407,6 @@ def question_of(wanted: ClientFilter) -> dict[str, Any]:
         if values[name] is not None:
             values[name] = values[name].encode(ENCODING, ERRORS)
     return values
-
-
-def shown_arguments(call: ControlCall) -> tuple[bytes, ...]:
-    """What the slow log may show of a call."""
-    if call.name != "config|set":
-        return call.args
-    hidden = {at + 1 for at in range(2, len(call.args), 2) if call.args[at].lower() in SECRETS}
-    return tuple(b"(redacted)" if at in hidden else argument for at, argument in enumerate(call.args))
 
 
 def refusal(call: ControlCall, error: Exception) -> Reply:

@@ -8,7 +8,9 @@ phrase, which every message about a bad value ends with.
 
 from __future__ import annotations
 
+import math
 import re
+import string
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic, TypeVar
@@ -16,8 +18,13 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,19})", re.ASCII)
-SIZE = re.compile(r"([0-9]{1,20})([a-z]*)", re.ASCII)
+SIZE = re.compile(r"([0-9]{1,20})([a-z]*)", re.ASCII | re.IGNORECASE)
+# A number with a fraction, as C reads it.
+DECIMAL = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.ASCII | re.IGNORECASE)
+HEXADECIMAL = re.compile(r"[+-]?0x(?:[\da-f]+\.?[\da-f]*|\.[\da-f]+)(?:p[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 DURATION_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+
+LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 # A bare k, m or g counts in thousands, as in Redis.
 SIZE_UNITS = {"": 1, "b": 1}
@@ -79,6 +86,34 @@ class Kind(Generic[T]):
         return self.show(value)
 
 
+def parse_integer(text: str) -> int:
+    """A whole number of 64 bits. Raises ValueError with Redis's text."""
+    if not INTEGER.fullmatch(text) or text == "-0" or not INT64_MIN <= int(text) <= INT64_MAX:
+        raise ValueError("argument couldn't be parsed into an integer")
+    return int(text)
+
+
+def parse_double(text: str) -> float:
+    """A number as C reads it, NaN excepted. Raises ValueError, also for what no double can hold."""
+    if HEXADECIMAL.fullmatch(text):
+        try:
+            return float.fromhex(text)
+        except OverflowError:
+            raise ValueError(text) from None
+    if not DECIMAL.fullmatch(text):
+        raise ValueError(text)
+    number = float(text)
+    digits = text.lower().partition("e")[0]
+    if (math.isinf(number) and "inf" not in digits) or (not number and digits.strip("+-0.")):
+        raise ValueError(text)
+    return number
+
+
+def c_word(text: str) -> str:
+    """A word as Redis compares it: up to a zero byte, letters of ASCII in lower case."""
+    return text.partition("\0")[0].translate(LOWER)
+
+
 def bounds(low: int, high: int) -> str:
     """Redis's words for a value outside its bounds."""
     return f"argument must be between {low} and {high} inclusive"
@@ -106,9 +141,9 @@ class Flag(Kind[bool]):
 
     def config_parse_whole(self, text: str) -> bool:
         """Yes or no."""
-        if text.lower() not in ("yes", "no"):
+        if c_word(text) not in ("yes", "no"):
             raise ValueError("argument must be 'yes' or 'no'")
-        return text.lower() == "yes"
+        return c_word(text) == "yes"
 
     def config_show(self, value: bool) -> str:
         """Yes or no."""
@@ -136,19 +171,18 @@ class Whole(Kind[int]):
 
     def config_parse_whole(self, text: str) -> int:
         """See Kind."""
-        if not INTEGER.fullmatch(text) or text == "-0" or not INT64_MIN <= int(text) <= INT64_MAX:
-            raise ValueError("argument couldn't be parsed into an integer")
-        if not self.low <= int(text) <= self.high:
+        number = parse_integer(text)
+        if not self.low <= number <= self.high:
             raise ValueError(bounds(self.low, self.high))
-        return int(text)
+        return number
 
 
 def parse_size(text: str) -> int:
     """Bytes: "0", "64kb", "16MiB". A bare k, m or g counts in thousands. Raises ValueError."""
-    match = SIZE.fullmatch(text.lower())
-    if match is None or match[2] not in SIZE_UNITS:
+    match = SIZE.fullmatch(text)
+    if match is None or match[2].lower() not in SIZE_UNITS:
         raise ValueError(text)
-    return int(match[1]) * SIZE_UNITS[match[2]]
+    return int(match[1]) * SIZE_UNITS[match[2].lower()]
 
 
 def show_size(size: int) -> str:
@@ -188,7 +222,7 @@ class Size(Kind[int]):
     def config_parse_whole(self, text: str) -> int:
         """Redis's memory values, and ours."""
         try:
-            size = parse_size(text)
+            size = parse_size(c_word(text))
         except ValueError:
             raise ValueError("argument must be a memory value") from None
         if not self.low <= size <= self.high:
@@ -257,11 +291,9 @@ class Duration(Kind[timedelta]):
     def config_parse_whole(self, text: str) -> timedelta:
         """A number is seconds."""
         try:
-            duration = timedelta(seconds=int(text)) if INTEGER.fullmatch(text) else parse_duration(text)
-        except OverflowError:
-            duration = timedelta.max
+            duration = parse_duration(text)
         except ValueError:
-            raise ValueError("argument couldn't be parsed into an integer") from None
+            duration = timedelta(seconds=max(-1, min(parse_integer(text), SECONDS_MAX + 1)))
         if not timedelta(0) <= duration <= self.high:
             raise ValueError(bounds(0, self.high // SECOND))
         if duration % self.step:
@@ -293,9 +325,9 @@ class Choice(Kind[str]):
 
     def config_parse_whole(self, text: str) -> str:
         """See Kind."""
-        if text.lower() not in self.words:
+        if c_word(text) not in self.words:
             raise ValueError("argument(s) must be one of the following: " + ", ".join(self.words))
-        return text.lower()
+        return c_word(text)
 
 
 @dataclass(frozen=True)
@@ -355,7 +387,7 @@ class Percentiles(Kind[tuple[float, ...]]):
     def config_parse_whole(self, text: str) -> tuple[float, ...]:
         """See Kind."""
         try:
-            numbers = tuple(map(float, text.split(" "))) if text else ()
+            numbers = tuple(map(parse_double, text.split(" "))) if text else ()
         except ValueError:
             raise ValueError("Invalid latency-tracking-info-percentiles parameters") from None
         if any(not 0 <= number <= 100 for number in numbers):

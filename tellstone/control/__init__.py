@@ -7,9 +7,12 @@ server starts handlers on its event loop; `run` is for a program's own call and 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, cast
 
+from tellstone._core.session.records import Records
+from tellstone.control.calls import note_call
 from tellstone.control.clients import CLIENT_HANDLERS
 from tellstone.control.cluster import CLUSTER_HANDLERS
 from tellstone.control.commands import (
@@ -25,7 +28,7 @@ from tellstone.control.commands import (
 from tellstone.control.config import config_get, config_help, config_resetstat, config_rewrite, config_set
 from tellstone.control.context import Call, Context, Embedded, LocalCall
 from tellstone.control.debug import debug
-from tellstone.control.encode import Reply
+from tellstone.control.encode import ErrorReply, Reply
 from tellstone.control.info import info
 from tellstone.control.keys import object_help, wait, waitaof
 from tellstone.control.latency import (
@@ -43,6 +46,7 @@ from tellstone.control.modules import module_help, module_list, module_refused
 from tellstone.control.replication import failover, replconf, replicaof, sync
 from tellstone.control.shutdown import shutdown
 from tellstone.control.slowlog import slowlog_get, slowlog_help, slowlog_len, slowlog_reset
+from tellstone.errors import ResponseError
 
 if TYPE_CHECKING:
     from tellstone._core.store.keyspace import Store
@@ -99,14 +103,25 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-def embedded(store: Store) -> Context:
-    """The context of an engine in a program, to keep as long as the engine."""
-    return Embedded(store)
+def embedded(store: Store, records: Records | None = None) -> Context:
+    """The context of an engine in a program, to keep as long as the engine. records: of its program's calls."""
+    return Embedded(store, records)
 
 
 def run(context: Context, name: str, args: tuple[bytes, ...], proto: int = 3, db: int = 0) -> Reply:
     """Answer a control command by its full name in an embedded context. Raises ResponseError."""
-    reply = HANDLERS[name](context, LocalCall(name, args, db=db, proto=proto))
+    call, begun = LocalCall(name, args, db=db, proto=proto), time.perf_counter()
+    try:
+        reply = finished(name, HANDLERS[name](context, call))
+    except ResponseError as error:
+        note_call(context.records, call, ErrorReply(error), time.perf_counter() - begun)
+        raise
+    note_call(context.records, call, reply, time.perf_counter() - begun)
+    return reply
+
+
+def finished(name: str, reply: Reply | Awaitable[Reply]) -> Reply:
+    """A handler's reply. In an embedded context a coroutine comes to its end without waiting."""
     if not isinstance(reply, Awaitable):
         return reply
     try:

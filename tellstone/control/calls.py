@@ -1,12 +1,14 @@
-"""What INFO and LATENCY tell of calls: counts and times by command, percentiles, distributions."""
+"""Calls: what those that Python answers leave behind, and what INFO and LATENCY tell of all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tellstone._core.session.records import Records
 from tellstone.control.commands import BY_NAME
-from tellstone.control.context import Context
+from tellstone.control.context import Call, Context
+from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Reply
 
 Durations = Sequence[tuple[float, int]]  # (microseconds, calls), from short to long
 
@@ -14,6 +16,29 @@ NAMES = {row["id"]: name for name, row in BY_NAME.items()}
 # Redis's histogram: nanoseconds, a bucket for each power of two from 1024 on.
 SHORTEST = 1024
 BUCKETS = 30
+SECRETS = (b"requirepass", b"masterauth", b"masteruser", b"tls-key-file-pass", b"tls-client-key-file-pass")
+
+
+def shown_arguments(call: Call) -> tuple[bytes, ...]:
+    """What the slow log may show of a call."""
+    if call.name != "config|set":
+        return call.args
+    hidden = {at + 1 for at in range(2, len(call.args), 2) if call.args[at].lower() in SECRETS}
+    return tuple(b"(redacted)" if at in hidden else argument for at, argument in enumerate(call.args))
+
+
+def note_call(records: Records, call: Call, reply: Reply, seconds: float) -> None:
+    """Add the time of a call, and its failure. Who waits for something to happen has taken no time, as in Redis."""
+    row = BY_NAME[call.name]
+    records.add_call(
+        row["id"],
+        0 if "blocking" in row["flags"] else seconds * 1e6,
+        shown_arguments(call),
+        addr=call.addr,
+        name=call.client_name,
+        fast="fast" in row["flags"],
+        error=reply.encode(ENCODING, ERRORS) if isinstance(reply, ErrorReply) and reply is not NOTHING else None,
+    )
 
 
 @dataclass(frozen=True)

@@ -10,38 +10,32 @@ from dataclasses import replace
 from typing import Any
 
 from tellstone.control.context import Call, ClientFilter, Context
-from tellstone.control.encode import OK, Reply, Verbatim, text
+from tellstone.control.encode import OK, Reply, Verbatim, keyword, text, word
 from tellstone.control.help import help_reply, unknown_subcommand
 from tellstone.control.keys import NOT_INTEGER, integer, milliseconds
 from tellstone.errors import ResponseError
 
-TYPES = {"normal": "normal", "master": "master", "replica": "replica", "slave": "replica", "pubsub": "pubsub"}
+TYPES = {b"normal": "normal", b"master": "master", b"replica": "replica", b"slave": "replica", b"pubsub": "pubsub"}
 USERS = ("default",)
 SYNTAX = "ERR syntax error"
 NOT_ABOVE_ZERO = "client-id should be greater than 0"
 
 
-def word(argument: bytes) -> str:
-    """An argument as a C string."""
-    return text(argument.partition(b"\0")[0])
-
-
 def client_type(argument: bytes) -> str:
     """A type of clients by its name."""
-    name = word(argument)
-    if name.lower() not in TYPES:
-        raise ResponseError(f"ERR Unknown client type '{name}'")
-    return TYPES[name.lower()]
+    if (name := keyword(argument)) not in TYPES:
+        raise ResponseError(f"ERR Unknown client type '{word(argument)}'")
+    return TYPES[name]
 
 
 # CLIENT LIST [TYPE NORMAL|MASTER|REPLICA|PUBSUB] [ID client-id [client-id ...]]
 async def client_list(context: Context, call: Call) -> Reply:
     """A line for each client, in the order of their numbers, or in the order asked for."""
     arguments = call.args[2:]
-    option = word(arguments[0]).lower() if arguments else ""
-    if len(arguments) == 2 and option == "type":
+    option = keyword(arguments[0]) if arguments else b""
+    if len(arguments) == 2 and option == b"type":
         wanted = ClientFilter(type=client_type(arguments[1]))
-    elif len(arguments) > 1 and option == "id":
+    elif len(arguments) > 1 and option == b"id":
         wanted = ClientFilter(ids=tuple(integer(argument, "Invalid client ID") for argument in arguments[1:]))
     elif not arguments:
         wanted = ClientFilter()
@@ -73,7 +67,7 @@ async def client_kill(context: Context, call: Call) -> Reply:
 def kill_filter(arguments: Sequence[bytes], wanted: ClientFilter) -> ClientFilter:
     """The filter that pairs of CLIENT KILL describe; the first bad one is refused."""
     for at in range(0, len(arguments), 2):
-        option = word(arguments[at]).lower()
+        option = keyword(arguments[at])
         if at + 1 == len(arguments) or option not in KILL_OPTIONS:
             raise ResponseError(SYNTAX)
         wanted = replace(wanted, **KILL_OPTIONS[option](arguments[at + 1]))
@@ -82,10 +76,10 @@ def kill_filter(arguments: Sequence[bytes], wanted: ClientFilter) -> ClientFilte
 
 def skip_caller(argument: bytes) -> bool:
     """Yes or no."""
-    answer = word(argument).lower()
-    if answer not in ("yes", "no"):
+    answer = keyword(argument)
+    if answer not in (b"yes", b"no"):
         raise ResponseError(SYNTAX)
-    return answer == "yes"
+    return answer == b"yes"
 
 
 def user_name(argument: bytes) -> str:
@@ -96,13 +90,13 @@ def user_name(argument: bytes) -> str:
     return name
 
 
-KILL_OPTIONS: dict[str, Callable[[bytes], dict[str, Any]]] = {
-    "id": lambda value: {"ids": (integer(value, NOT_ABOVE_ZERO, 1),)},
-    "type": lambda value: {"type": client_type(value)},
-    "addr": lambda value: {"addr": word(value)},
-    "laddr": lambda value: {"laddr": word(value)},
-    "user": lambda value: {"user": user_name(value)},
-    "skipme": lambda value: {"skip_caller": skip_caller(value)},
+KILL_OPTIONS: dict[bytes, Callable[[bytes], dict[str, Any]]] = {
+    b"id": lambda value: {"ids": (integer(value, NOT_ABOVE_ZERO, 1),)},
+    b"type": lambda value: {"type": client_type(value)},
+    b"addr": lambda value: {"addr": word(value)},
+    b"laddr": lambda value: {"laddr": word(value)},
+    b"user": lambda value: {"user": user_name(value)},
+    b"skipme": lambda value: {"skip_caller": skip_caller(value)},
 }
 
 
@@ -111,10 +105,10 @@ def client_pause(context: Context, call: Call) -> Reply:
     """Hold back the commands of all clients, or those that write. A pause gets no shorter and no weaker."""
     if len(call.args) > 4:
         raise unknown_subcommand(call)
-    mode = word(call.args[3]).lower() if len(call.args) == 4 else "all"
-    if mode not in ("write", "all"):
+    mode = keyword(call.args[3]) if len(call.args) == 4 else b"all"
+    if mode not in (b"write", b"all"):
         raise ResponseError("ERR CLIENT PAUSE mode must be WRITE or ALL")
-    context.pause(milliseconds(call.args[2]), everything=mode == "all")
+    context.pause(milliseconds(call.args[2]), everything=mode == b"all")
     return OK
 
 
@@ -131,13 +125,13 @@ def client_unblock(context: Context, call: Call) -> Reply:
     """Let a client go on that waits in WAIT or WAITAOF: 1, or 0 if it does not."""
     if len(call.args) > 4:
         raise unknown_subcommand(call)
-    how = word(call.args[3]).lower() if len(call.args) == 4 else "timeout"
-    if how not in ("timeout", "error"):
+    how = keyword(call.args[3]) if len(call.args) == 4 else b"timeout"
+    if how not in (b"timeout", b"error"):
         raise ResponseError("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
     blocked = context.blocked.get(integer(call.args[2], NOT_INTEGER))
     if blocked is None or blocked.released:
         return 0
-    blocked.release(error=how == "error")
+    blocked.release(error=how == b"error")
     return 1
 
 
@@ -145,10 +139,10 @@ def client_unblock(context: Context, call: Call) -> Reply:
 async def client_tracking(context: Context, call: Call) -> Reply:
     """There is no client-side caching yet: OFF is what it is, and ON is refused."""
     await tracking_options(context, call.args[3:])
-    switch = word(call.args[2]).lower()
-    if switch == "off":
+    switch = keyword(call.args[2])
+    if switch == b"off":
         return OK
-    if switch != "on":
+    if switch != b"on":
         raise ResponseError(SYNTAX)
     raise ResponseError("ERR client-side caching is not supported yet")
 
@@ -157,11 +151,11 @@ async def tracking_options(context: Context, options: Sequence[bytes]) -> None:
     """Refuse what no tracking could have."""
     target, at = 0, 0
     while at < len(options):
-        option = word(options[at]).lower()
-        takes = option in ("redirect", "prefix")
-        if at + takes == len(options) or not (takes or option in ("bcast", "optin", "optout", "noloop")):
+        option = keyword(options[at])
+        takes = option in (b"redirect", b"prefix")
+        if at + takes == len(options) or not (takes or option in (b"bcast", b"optin", b"optout", b"noloop")):
             raise ResponseError(SYNTAX)
-        if option == "redirect":
+        if option == b"redirect":
             if target:
                 raise ResponseError("ERR A client can only redirect to a single other client")
             target = integer(options[at + 1], NOT_INTEGER)

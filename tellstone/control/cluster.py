@@ -7,21 +7,20 @@ Slots are computed when they are asked for: nothing here is stored by slot, and 
 from __future__ import annotations
 
 from binascii import crc_hqx
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable
 
-from tellstone._core.session.embedded import Caller
 from tellstone.control.context import Call, Context
-from tellstone.control.encode import OK, Reply, Verbatim, text
+from tellstone.control.encode import OK, Reply, Verbatim, text, word
 from tellstone.control.help import help_reply
 from tellstone.control.keys import NOT_INTEGER, integer
+from tellstone.control.turns import Turns, all_keys, caller_in
 from tellstone.errors import ResponseError
 
 SLOTS = 16384
 BUS_OFFSET = 10000
-SCANNED = 1000  # keys of one step
 OFF = "ERR This instance has cluster support disabled"
 
-Handler = Callable[[Context, Call], Reply]
+Handler = Callable[[Context, Call], "Reply | Awaitable[Reply]"]
 
 
 def key_slot(key: bytes) -> int:
@@ -34,7 +33,7 @@ def key_slot(key: bytes) -> int:
 def clustered(handler: Handler) -> Handler:
     """A handler that is for a cluster only."""
 
-    def checked(context: Context, call: Call) -> Reply:
+    def checked(context: Context, call: Call) -> Reply | Awaitable[Reply]:
         if not context.is_cluster:
             raise ResponseError(OFF)
         return handler(context, call)
@@ -131,38 +130,36 @@ def cluster_keyslot(context: Context, call: Call) -> Reply:
     return key_slot(call.args[2])
 
 
-def keys_in_slot(context: Context, slot: int) -> Iterator[bytes]:
+async def keys_in_slot(context: Context, slot: int) -> list[bytes]:
     """The keys of database 0 that belong to a slot."""
-    caller, cursor = Caller(context.store), b"0"
-    while True:
-        _, (cursor, keys) = caller.call(("SCAN", cursor, "COUNT", SCANNED))
-        yield from (key for key in keys if key_slot(key) == slot)
-        if cursor == b"0":
-            return
+    found: list[bytes] = []
+    async for keys in all_keys(caller_in(context, 0), Turns(context)):
+        found += (key for key in keys if key_slot(key) == slot)
+    return found
 
 
 # CLUSTER COUNTKEYSINSLOT slot
-def cluster_countkeysinslot(context: Context, call: Call) -> Reply:
+async def cluster_countkeysinslot(context: Context, call: Call) -> Reply:
     """How many keys a slot has."""
     slot = integer(call.args[2], NOT_INTEGER)
     if not 0 <= slot < SLOTS:
         raise ResponseError("ERR Invalid slot")
-    return len(set(keys_in_slot(context, slot)))
+    return len(await keys_in_slot(context, slot))
 
 
 # CLUSTER GETKEYSINSLOT slot count
-def cluster_getkeysinslot(context: Context, call: Call) -> Reply:
+async def cluster_getkeysinslot(context: Context, call: Call) -> Reply:
     """Some keys of a slot."""
     slot, most = (integer(argument, NOT_INTEGER) for argument in call.args[2:4])
     if not 0 <= slot < SLOTS or most < 0:
         raise ResponseError("ERR Invalid slot or number of keys")
-    return sorted(set(keys_in_slot(context, slot)))[:most]
+    return sorted(await keys_in_slot(context, slot))[:most]
 
 
 def known_node(context: Context, call: Call) -> None:
     """Refuse an id that is not the node's."""
     if text(call.args[2]) != node_id(context):
-        raise ResponseError(f"ERR Unknown node {text(call.args[2])}")
+        raise ResponseError(f"ERR Unknown node {word(call.args[2])}")
 
 
 # CLUSTER REPLICAS node-id
@@ -238,25 +235,23 @@ FIXED = (
     *("addslots", "addslotsrange", "bumpepoch", "delslots", "delslotsrange", "failover", "flushslots", "forget"),
     *("meet", "replicate", "reset", "set-config-epoch", "setslot"),
 )
-CLUSTER_HANDLERS: dict[str, Handler] = {
-    name: clustered(handler)
-    for name, handler in {
-        **dict.fromkeys(("asking", "readonly", "readwrite"), cluster_permission),
-        **dict.fromkeys((f"cluster|{name}" for name in FIXED), cluster_fixed),
-        "cluster|count-failure-reports": cluster_count_failure_reports,
-        "cluster|countkeysinslot": cluster_countkeysinslot,
-        "cluster|getkeysinslot": cluster_getkeysinslot,
-        "cluster|help": cluster_help,
-        "cluster|info": cluster_info,
-        "cluster|keyslot": cluster_keyslot,
-        "cluster|links": cluster_links,
-        "cluster|myid": cluster_myid,
-        "cluster|myshardid": cluster_myid,
-        "cluster|nodes": cluster_nodes,
-        "cluster|replicas": cluster_replicas,
-        "cluster|saveconfig": cluster_saveconfig,
-        "cluster|shards": cluster_shards,
-        "cluster|slaves": cluster_replicas,
-        "cluster|slots": cluster_slots,
-    }.items()
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(("asking", "readonly", "readwrite"), cluster_permission),
+    **dict.fromkeys((f"cluster|{name}" for name in FIXED), cluster_fixed),
+    "cluster|count-failure-reports": cluster_count_failure_reports,
+    "cluster|countkeysinslot": cluster_countkeysinslot,
+    "cluster|getkeysinslot": cluster_getkeysinslot,
+    "cluster|help": cluster_help,
+    "cluster|info": cluster_info,
+    "cluster|keyslot": cluster_keyslot,
+    "cluster|links": cluster_links,
+    "cluster|myid": cluster_myid,
+    "cluster|myshardid": cluster_myid,
+    "cluster|nodes": cluster_nodes,
+    "cluster|replicas": cluster_replicas,
+    "cluster|saveconfig": cluster_saveconfig,
+    "cluster|shards": cluster_shards,
+    "cluster|slaves": cluster_replicas,
+    "cluster|slots": cluster_slots,
 }
+CLUSTER_HANDLERS = {name: clustered(handler) for name, handler in HANDLERS.items()}

@@ -8,7 +8,7 @@ from typing import TypedDict, cast
 
 from tellstone._core.command.table import rows
 from tellstone.control.context import Call, Context
-from tellstone.control.encode import Group, Reply, Simple, text
+from tellstone.control.encode import Group, Reply, Simple, keyword, text
 from tellstone.control.facts import (
     DEPRECATED,
     FOR_SERVERS,
@@ -146,7 +146,7 @@ def docs_of(row: CommandRow) -> Reply:
 
 def named(arguments: Sequence[bytes]) -> list[CommandRow | None]:
     """The rows of some names, "config|get" among them."""
-    return [BY_NAME.get(text(name).lower()) for name in arguments]
+    return [BY_NAME.get(text(name.lower())) for name in arguments]
 
 
 # COMMAND
@@ -181,26 +181,33 @@ def command_docs(context: Context, call: Call) -> Reply:
 def command_list(context: Context, call: Call) -> Reply:
     """The names of commands and subcommands."""
     del context
-    options = [text(argument) for argument in call.args[2:]]
+    options = call.args[2:]
     if not options:
         return list(BY_NAME)
-    if len(options) != 3 or options[0].lower() != "filterby":
+    if len(options) != 3 or keyword(options[0]) != b"filterby":
         raise ResponseError("ERR syntax error")
-    kind, wanted = options[1].lower(), options[2]
-    if kind == "module":
+    kind, wanted = keyword(options[1]), options[2]
+    if kind == b"module":
         return []
-    if kind == "aclcat":
-        return [name for name, row in BY_NAME.items() if wanted.lower() in row["categories"]]
-    if kind == "pattern":
-        return [name for name in BY_NAME if matches(wanted, name)]
+    if kind == b"aclcat":
+        return [name for name, row in BY_NAME.items() if text(keyword(wanted)) in row["categories"]]
+    if kind == b"pattern":
+        return [name for name in BY_NAME if matches(text(wanted), name)]
     raise ResponseError("ERR syntax error")
+
+
+def row_of(request: Sequence[bytes]) -> CommandRow | None:
+    """The command that a request is for; a subcommand is named by two words."""
+    name = text(request[0].lower())
+    row = BY_NAME.get(name) if "|" not in name else None
+    if row and row["subcommands"] and len(request) > 1:
+        return BY_NAME.get(f"{name}|{text(request[1].lower())}")
+    return row
 
 
 def keys_of(request: Sequence[bytes]) -> tuple[CommandRow, list[bytes]]:
     """The command and the keys of a request."""
-    row = BY_NAME.get(text(request[0]).lower())
-    if row and row["subcommands"] and len(request) > 1:
-        row = BY_NAME.get(f"{row['full_name']}|{text(request[1]).lower()}")
+    row = row_of(request)
     if row is None:
         raise ResponseError("ERR Invalid command specified")
     if not row["first_key"]:

@@ -9,7 +9,7 @@ from typing import Any
 from tellstone.config import BY_CONFIG, FACTS, Fact, Option, config_value
 from tellstone.control.commands import BY_NAME
 from tellstone.control.context import Call, Context
-from tellstone.control.encode import OK, Reply, text
+from tellstone.control.encode import OK, Reply, text, word
 from tellstone.control.glob import is_pattern, matches
 from tellstone.control.help import help_reply
 from tellstone.errors import OptionError, ResponseError
@@ -22,13 +22,13 @@ NAMES: dict[str, Option | Fact] = {**FACTS, **BY_CONFIG}
 def config_get(context: Context, call: Call) -> Reply:
     """The options that the patterns name, as a map. A plain name comes back as it was written."""
     found: dict[str, str] = {}
-    for pattern in map(text, call.args[2:]):
-        if is_pattern(pattern):
-            names: Sequence[str] = [name for name in sorted(NAMES) if matches(pattern, name)]
+    for argument in call.args[2:]:
+        if is_pattern(pattern := word(argument)):
+            names = {name: name for name in sorted(NAMES) if matches(pattern, name)}
         else:
-            names = [pattern] if pattern.lower() in NAMES else []
-        for name in names:
-            found.setdefault(name.lower(), name)
+            names = {name: pattern for name in [text(argument.lower())] if name in NAMES}
+        for key, name in names.items():
+            found.setdefault(key, name)
     return {name: config_value(NAMES[key], context.options) for key, name in found.items()}
 
 
@@ -77,12 +77,12 @@ def read_changes(context: Context, arguments: Sequence[bytes]) -> list[Change]:
     """The pairs of CONFIG SET. ORDER: what is wrong with a name comes before any value is looked at, as in Redis."""
     if len(arguments) % 2:
         raise ResponseError("ERR syntax error")
-    words = list(map(text, arguments))
     changes: list[Change] = []
-    for name, value in zip(words[::2], words[1::2], strict=True):
-        if name.lower() not in NAMES:
-            raise ResponseError(f"ERR Unknown option or number of arguments for CONFIG SET - '{name}'")
-        change = Change(name, NAMES[name.lower()], value)
+    for name, value in zip(arguments[::2], arguments[1::2], strict=True):
+        entry = NAMES.get(text(name.lower()))
+        if entry is None:
+            raise ResponseError(f"ERR Unknown option or number of arguments for CONFIG SET - '{word(name)}'")
+        change = Change(text(name), entry, text(value))
         if change.fixed or (isinstance(change.entry, Option) and change.entry.row.part not in context.parts):
             raise change.refuse("can't set immutable config")
         if any(change.entry is earlier.entry for earlier in changes):

@@ -65,6 +65,10 @@ class Call(Protocol):
     def laddr(self) -> bytes:
         """What it has connected to, likewise."""
 
+    @property
+    def client_name(self) -> bytes:
+        """What the client calls itself."""
+
 
 @dataclass(frozen=True)
 class LocalCall:
@@ -77,6 +81,7 @@ class LocalCall:
     proto: int = 3
     addr: bytes = b""
     laddr: bytes = b""
+    client_name: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -105,13 +110,13 @@ class Context(ABC):
 
     parts: frozenset[str] = frozenset()
 
-    def __init__(self, store: Store, options: Options) -> None:
+    def __init__(self, store: Store, options: Options, records: Records | None = None) -> None:
         self.store = store
         self.options = options
         self.given = replace(options)  # as they were at the start
         self.changed: set[str] = set()  # options that CONFIG SET has changed
         self.addresses: dict[str, Address] = {}  # where clients are served, by protocol: "resp", "native"
-        self.records = Records()  # of the calls that this context's connections make
+        self.records = records or Records()  # of the calls that this context's connections make
         self.blocked: dict[int, Blocked] = {}  # by the client's number
         self.run_id = os.urandom(20).hex()
         self.started = time.time()
@@ -192,6 +197,7 @@ class Context(ABC):
                 slow_us=self.options.slowlog_log_slower_than,
                 slow_max=min(self.options.slowlog_max_len, SLOWLOG_MAX),
                 monitor_ms=min(self.options.latency_monitor_threshold, MONITOR_MAX),
+                tracking=self.options.latency_tracking,
             )
 
     @abstractmethod
@@ -216,20 +222,26 @@ class Context(ABC):
 
 
 class Embedded(Context):
-    """An engine in somebody's program: there are no clients, and only the program can end it."""
+    """An engine in somebody's program: there are no clients, and only the program can end it. Its records are of what
+    the program has commands do.
+    """
 
     parts = frozenset({"store", "records"})
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(
-            store,
-            Options(
-                shards=store.shard_count,
-                proto_max_bulk_len=store.max_value,
-                max_mem_bytes=store.max_memory,
-                shutdown_timeout=timedelta(0),
-            ),
+    def __init__(self, store: Store, records: Records | None = None) -> None:
+        options = Options(
+            shards=store.shard_count,
+            proto_max_bulk_len=store.max_value,
+            max_mem_bytes=store.max_memory,
+            shutdown_timeout=timedelta(0),
         )
+        super().__init__(store, options, records)
+        self.apply("records")
+
+    def totals(self) -> Mapping[str, int]:
+        """See Context."""
+        tally = self.records.tally()
+        return {"commands": sum(row[0] for row in tally["rows"].values()), "errors": sum(tally["words"].values())}
 
     async def sleep(self, seconds: float) -> None:
         """Blocks the calling thread, as any call of an engine may."""

@@ -1,33 +1,30 @@
-"""DEBUG: tools for tests, behind --enable-debug-command.
-
-What looks at keys or makes some does it with commands, as a client would, on a connection of its own.
-"""
+"""DEBUG: tools for tests, behind --enable-debug-command."""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
 
 from tellstone._core.command.keys import glob_match
 from tellstone._core.session.embedded import Caller
 from tellstone.config import DATABASES
 from tellstone.control.context import Call, Context
-from tellstone.control.encode import OK, ErrorReply, Group, Pairs, Raw, Reply, Simple, Verbatim, text
+from tellstone.control.encode import OK, ErrorReply, Group, Pairs, Raw, Reply, Simple, Verbatim, keyword, text
 from tellstone.control.help import help_reply, unknown_subcommand
 from tellstone.control.keys import integer
 from tellstone.control.protection import is_local, protected
+from tellstone.control.turns import Turns, all_keys, caller_in, run
 from tellstone.errors import ResponseError
 
+TOO_LONG = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
 NOT_POSITIVE = "value is out of range, must be positive"
 SLEEP_MAX = 10**6  # seconds
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 STRING_TYPE = b"\0\0\0\0"  # Redis's number of the type, as it goes into a digest
-SCANNED = 1000  # keys of one step
-POPULATED = 1000  # likewise
 DUMP_FRAME = 11  # bytes of a DUMP around the value: its type, a version, a checksum
 LRU_BITS = 0xFFFFFF
+BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 
 def allowed(context: Context, call: Call) -> bool:
@@ -40,21 +37,6 @@ def number_before(word: str) -> float:
     """The number that a text begins with, 0 without one, as C's strtod; negative ones become 0."""
     match = NUMBER.match(word)
     return max(float(match.group()), 0.0) if match else 0.0
-
-
-def run(caller: Caller, *words: bytes | str | int) -> Any:
-    """The reply of a command; an error is raised."""
-    _, reply = caller.call(words)
-    if isinstance(reply, Exception):
-        raise ResponseError(str(reply))
-    return reply
-
-
-def caller_in(context: Context, db: int) -> Caller:
-    """A connection of ours to a database."""
-    caller = Caller(context.store)
-    run(caller, "SELECT", db)
-    return caller
 
 
 # DEBUG SLEEP seconds
@@ -75,7 +57,7 @@ def debug_set_active_expire(context: Context, call: Call) -> Reply:
 def debug_error(context: Context, call: Call) -> Reply:
     """An error reply of the caller's own words."""
     del context
-    return ErrorReply(text(call.args[2]))
+    return ErrorReply(text(call.args[2].translate(BLANKS)))
 
 
 # DEBUG STRINGMATCH-LEN text pattern
@@ -87,16 +69,17 @@ def debug_stringmatch_len(context: Context, call: Call) -> Reply:
 
 # DEBUG POPULATE count [prefix] [size]
 async def debug_populate(context: Context, call: Call) -> Reply:
-    """Make keys `prefix:0`, `prefix:1`, ... where there are none; a few at a time, so that others are served."""
+    """Make keys `prefix:0`, `prefix:1`, ... where there are none."""
     count = integer(call.args[2], NOT_POSITIVE, 0)
     prefix = call.args[3] if len(call.args) > 3 else b"key"
     size = integer(call.args[4], NOT_POSITIVE, 0) if len(call.args) > 4 else 0
-    caller = caller_in(context, call.db)
+    if size > context.store.max_value:
+        raise ResponseError(TOO_LONG)
+    caller, turns = caller_in(context, call.db), Turns(context)
     for number in range(count):
         value = b"value:%d" % number
         run(caller, "SET", b"%b:%d" % (prefix, number), value[:size].ljust(size, b"\0") if size else value, "NX")
-        if number % POPULATED == POPULATED - 1:
-            await context.sleep(0)
+        await turns.between()
     return OK
 
 
@@ -117,41 +100,33 @@ def digest_value(caller: Caller, key: bytes, digest: bytes) -> bytes:
     return digest_with(digest, b"!!expire!!") if run(caller, "PEXPIRETIME", key) > 0 else digest
 
 
-def all_keys(caller: Caller) -> Iterator[bytes]:
-    """The keys of a connection's database, each once."""
-    seen: set[bytes] = set()
-    cursor = b"0"
-    while True:
-        cursor, keys = run(caller, "SCAN", cursor, "COUNT", SCANNED)
-        yield from dict.fromkeys(key for key in keys if key not in seen)
-        seen.update(keys)
-        if cursor == b"0":
-            return
-
-
 # DEBUG DIGEST
-def debug_digest(context: Context, call: Call) -> Reply:
+async def debug_digest(context: Context, call: Call) -> Reply:
     """A number of all data: equal to that of another server, or of Redis, with the same."""
     del call
-    total = bytes(20)
+    total, turns = bytes(20), Turns(context)
     for db in range(DATABASES):
         if not context.store.sizes()[db][0]:
             continue
         caller = caller_in(context, db)
         total = digest_then(total, db.to_bytes(4, "big"))
-        for key in all_keys(caller):
-            total = digest_with(total, digest_value(caller, key, digest_then(bytes(20), key)))
+        async for keys in all_keys(caller, turns):
+            for key in keys:
+                total = digest_with(total, digest_value(caller, key, digest_then(bytes(20), key)))
+                await turns.between()
     return Simple(total.hex())
 
 
 # DEBUG DIGEST-VALUE [key [key ...]]
-def debug_digest_value(context: Context, call: Call) -> Reply:
+async def debug_digest_value(context: Context, call: Call) -> Reply:
     """The same of single values."""
-    caller = caller_in(context, call.db)
-    return [
-        Simple((digest_value(caller, key, bytes(20)) if run(caller, "EXISTS", key) else bytes(20)).hex())
-        for key in call.args[2:]
-    ]
+    caller, turns = caller_in(context, call.db), Turns(context)
+    digests: list[Simple] = []
+    for key in call.args[2:]:
+        digest = digest_value(caller, key, bytes(20)) if run(caller, "EXISTS", key) else bytes(20)
+        digests.append(Simple(digest.hex()))
+        await turns.between()
+    return digests
 
 
 # DEBUG OBJECT key
@@ -174,7 +149,7 @@ def debug_object(context: Context, call: Call) -> Reply:
 def debug_reload(context: Context, call: Call) -> Reply:
     """Refused: data is in memory only."""
     del context
-    if any(word.lower() not in (b"merge", b"noflush", b"nosave") for word in call.args[2:]):
+    if any(keyword(option) not in (b"merge", b"noflush", b"nosave") for option in call.args[2:]):
         raise ResponseError("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.")
     raise ResponseError("ERR DEBUG RELOAD is not supported: there is no persistence")
 
@@ -211,7 +186,7 @@ EXAMPLES: dict[bytes, Reply | tuple[Reply, Reply]] = {
 def debug_protocol(context: Context, call: Call) -> Reply:
     """An example of a type of reply."""
     del context
-    name = call.args[2].lower()
+    name = keyword(call.args[2])
     if name not in EXAMPLES:
         raise ResponseError(
             "ERR Wrong protocol type name. Please use one of the following:"
@@ -277,7 +252,7 @@ def debug(context: Context, call: Call) -> Reply | Awaitable[Reply]:
     """Whatever of it there is; nothing where --enable-debug-command does not allow it."""
     if not allowed(context, call):
         raise ResponseError(protected("DEBUG", "enable-debug-command"))
-    handler, counts = SUBCOMMANDS.get(call.args[1].lower(), (debug_help, ()))
+    handler, counts = SUBCOMMANDS.get(keyword(call.args[1]), (debug_help, ()))
     if len(call.args) not in counts:
         raise unknown_subcommand(call)
     return handler(context, call)

@@ -77,6 +77,16 @@ def text(argument: bytes) -> str:
     return argument.decode(ENCODING, ERRORS)
 
 
+def word(argument: bytes) -> str:
+    """An argument as Redis repeats it in an error: up to a zero byte."""
+    return text(argument.partition(b"\0")[0])
+
+
+def keyword(argument: bytes) -> bytes:
+    """An argument as Redis compares it with the words that it knows: up to a zero byte, letters in lower case."""
+    return argument.partition(b"\0")[0].lower()
+
+
 def encode(value: Reply, proto: int) -> bytes:
     """The bytes of a whole reply."""
     if value is NOTHING:
@@ -112,7 +122,7 @@ def _text(value: str, proto: int) -> bytes:
     if isinstance(value, Simple):
         return b"+%b\r\n" % _one_line(data)
     if isinstance(value, ErrorReply):
-        return b"-%b\r\n" % _one_line(data)
+        return b"-%b\r\n" % _one_line(data.rstrip(b"\r\n"))
     if isinstance(value, Verbatim) and proto >= 3:
         return b"=%d\r\ntxt:%b\r\n" % (len(data) + 4, data)
     return b"$%d\r\n%b\r\n" % (len(data), data)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tellstone.control.encode import keyword
+
 OBJECT_FACTS = ("object|encoding", "object|freq", "object|idletime", "object|refcount")
 
 # How keys are used, in Redis's words: all of a command's keys, or its first ones in turn and then the rest.
@@ -53,7 +55,7 @@ def stored_key(request: Sequence[bytes]) -> bytes | None:
     found = None
     at = 2
     while at < len(request):
-        word = request[at].lower()
+        word = keyword(request[at])
         if word == b"store" and at + 1 < len(request):
             found = request[at + 1]
         at += 1 + SORT_ARGUMENTS.get(word, 0)
@@ -67,14 +69,14 @@ def only_reads(words: list[bytes]) -> bool:
     """Whether BITFIELD's operations change nothing; False for what is no operation."""
     at = 0
     while at < len(words):
-        at += 1 + BITFIELD_ARGUMENTS.get(words[at].lower(), len(words))
+        at += 1 + BITFIELD_ARGUMENTS.get(keyword(words[at]), len(words))
     return at == len(words)
 
 
 def key_access(name: str, request: list[bytes]) -> tuple[str, ...]:
     """How a request uses its keys, each as the last entry if there are more of them."""
     if name == "set":
-        reads = any(argument.lower() == b"get" for argument in request[3:])
+        reads = any(keyword(argument) == b"get" for argument in request[3:])
         return ("RW access update",) if reads else ("OW update",)
     if name == "sort" and stored_key(request) is not None:
         return ("RO access", "OW update")

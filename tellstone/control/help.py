@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tellstone.control.context import Call
-from tellstone.control.encode import Reply, Simple, text
+from tellstone.control.encode import Reply, Simple, text, word
 from tellstone.errors import ResponseError
 
 
@@ -21,5 +21,5 @@ def help_reply(call: Call, lines: Mapping[str, Sequence[str]]) -> Reply:
 
 def unknown_subcommand(call: Call) -> ResponseError:
     """The error for what a command without rows for its subcommands does not know."""
-    name, subcommand = text(call.args[0]).upper(), text(call.args[1][:128])
+    name, subcommand = text(call.args[0]).upper(), word(call.args[1][:128])
     return ResponseError(f"ERR unknown subcommand or wrong number of arguments for '{subcommand}'. Try {name} HELP.")

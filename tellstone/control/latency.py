@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tellstone.control.calls import CommandCalls, commands_called, distribution
 from tellstone.control.commands import BY_NAME
 from tellstone.control.context import Call, Context
-from tellstone.control.encode import Pairs, Reply, Verbatim, text
+from tellstone.control.encode import Pairs, Reply, Verbatim, keyword, text, word
 from tellstone.control.help import help_reply
 from tellstone.errors import ResponseError
 
@@ -35,14 +35,14 @@ def latency_latest(context: Context, call: Call) -> Reply:
 # LATENCY HISTORY event
 def latency_history(context: Context, call: Call) -> Reply:
     """The samples of an event."""
-    samples, _ = context.records.events().get(text(call.args[2]), ([], 0))
+    samples, _ = context.records.events().get(word(call.args[2]), ([], 0))
     return [list(sample) for sample in samples]
 
 
 # LATENCY RESET [event [event ...]]
 def latency_reset(context: Context, call: Call) -> Reply:
     """Forget the samples of some events, or of all; how many had any."""
-    names = [text(argument).lower() for argument in call.args[2:]] or list(context.records.events())
+    names = [text(keyword(argument)) for argument in call.args[2:]] or list(context.records.events())
     return sum(context.records.clear_event(name) for name in names)
 
 
@@ -51,7 +51,7 @@ def latency_histogram(context: Context, call: Call) -> Reply:
     """How the durations of commands are distributed; a container stands for its subcommands too."""
     wanted: list[str] = []
     for argument in call.args[2:]:
-        row = BY_NAME.get(text(argument).lower())
+        row = BY_NAME.get(text(argument.lower()))
         wanted += [row["full_name"], *row["subcommands"]] if row else []
     called = {one.name: one for one in commands_called(context) if one.durations}
     return {name: histogram(called[name]) for name in (wanted if len(call.args) > 2 else called) if name in called}
@@ -99,7 +99,7 @@ def graph(samples: Samples) -> str:
 # LATENCY GRAPH event
 def latency_graph(context: Context, call: Call) -> Reply:
     """The samples of an event as a drawing."""
-    name = text(call.args[2])
+    name = word(call.args[2])
     if name not in (events := context.records.events()):
         raise ResponseError(f"ERR No samples available for event '{name}'")
     samples, worst = events[name]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 
 from tellstone.control.context import Call, Context
-from tellstone.control.encode import Reply, Verbatim
+from tellstone.control.encode import Reply, Verbatim, keyword
 from tellstone.control.keys import NOT_INTEGER, integer
 from tellstone.version import REDIS_VERSION
 
 WIDTH, HEIGHT = 40, 8
+NUMBERS = {5: 3, 6: 2}  # that Redis reads behind a version that has a drawing
 SIDE_MAX = 200
 SHADES = " .:-=+*#"
 
@@ -28,11 +29,11 @@ def drawing(width: int, height: int) -> str:
 def lolwut(context: Context, call: Call) -> Reply:
     """Redis draws for versions 5 and 6, and otherwise answers its version alone, as this does."""
     del context
-    words = list(call.args[1:])
-    if len(words) >= 2 and words[0].lower() == b"version":
+    words = call.args[1:]
+    if len(words) >= 2 and keyword(words[0]) == b"version":
         version = integer(words[1], NOT_INTEGER)
-        if version in (5, 6):
-            sides = [integer(word, NOT_INTEGER) for word in words[2:4]]
+        if version in NUMBERS:
+            sides = [integer(word, NOT_INTEGER) for word in words[2 : 2 + NUMBERS[version]]]
             width, height = (min(max(side, 1), SIDE_MAX) for side in [*sides, WIDTH, HEIGHT][:2])
             return Verbatim(f"{drawing(width, height)}Redis ver. {REDIS_VERSION}\n")
     return Verbatim(f"Redis ver. {REDIS_VERSION}\n")

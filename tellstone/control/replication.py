@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tellstone.control.context import Call, Context
-from tellstone.control.encode import OK, Reply, text
+from tellstone.control.encode import OK, Reply, keyword, word
 from tellstone.control.keys import NOT_INTEGER, integer
 from tellstone.errors import ResponseError
 
@@ -19,8 +19,8 @@ def failover(context: Context, call: Call) -> Reply:
     """Refused: there is no replica to hand over to."""
     if context.is_cluster:
         raise ResponseError("ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.")
-    words = [argument.lower() for argument in call.args[1:]]
-    if words == [b"abort"]:
+    words = call.args[1:]
+    if [*map(keyword, words)] == [b"abort"]:
         raise ResponseError("ERR No failover in progress.")
     read_failover(words)
     raise ResponseError("ERR FAILOVER requires connected replicas.")
@@ -30,19 +30,19 @@ def read_failover(words: Sequence[bytes]) -> None:
     """Check the options of FAILOVER, each of which may be there once."""
     at, seen = 0, set()
     while at < len(words):
-        word, left = words[at], len(words) - at - 1
-        if word in seen or word not in (b"timeout", b"to", b"force"):
+        option, left = keyword(words[at]), len(words) - at - 1
+        if option in seen or option not in (b"timeout", b"to", b"force"):
             raise ResponseError("ERR syntax error")
-        if word == b"timeout" and left >= 1:
+        if option == b"timeout" and left >= 1:
             if integer(words[at + 1], NOT_INTEGER) <= 0:
                 raise ResponseError("ERR FAILOVER timeout must be greater than 0")
             at += 1
-        elif word == b"to" and left >= 2:
+        elif option == b"to" and left >= 2:
             integer(words[at + 2], NOT_INTEGER)
             at += 2
-        elif word != b"force":
+        elif option != b"force":
             raise ResponseError("ERR syntax error")
-        seen.add(word)
+        seen.add(option)
         at += 1
 
 
@@ -53,7 +53,7 @@ def replicaof(context: Context, call: Call) -> Reply:
     if context.is_cluster:
         raise ResponseError("ERR REPLICAOF not allowed in cluster mode.")
     host, port = call.args[1:]
-    if (host.lower(), port.lower()) == (b"no", b"one"):
+    if (keyword(host), keyword(port)) == (b"no", b"one"):
         return OK
     integer(port, "Invalid master port", 0, PORT_MAX)
     raise ResponseError(ALONE)
@@ -65,7 +65,7 @@ def sync(context: Context, call: Call) -> Reply:
     """Refused: a replica would wait for a stream that never comes."""
     del context
     if call.name == "psync":
-        if len(call.args) > 3 and call.args[3].lower() == b"failover":
+        if len(call.args) > 3 and keyword(call.args[3]) == b"failover":
             raise ResponseError("ERR PSYNC FAILOVER can't be sent to a master.")
         integer(call.args[2], NOT_INTEGER)
     raise ResponseError(ALONE)
@@ -85,7 +85,7 @@ def replconf(context: Context, call: Call) -> Reply:
 
 def check_replica_option(option: bytes, value: bytes) -> None:
     """Refuse what Redis refuses."""
-    name = option.lower()
+    name = keyword(option)
     if name == b"listening-port":
         integer(value, NOT_INTEGER)
     elif name == b"ip-address" and len(value) > HOST_MAX:
@@ -94,4 +94,4 @@ def check_replica_option(option: bytes, value: bytes) -> None:
         integer(value, NOT_INTEGER)
         integer(value, "value is out of range, value must between 0 and 1", 0, 1)
     elif name not in (b"ip-address", b"capa", b"ack", b"getack", b"rdb-filter-only"):
-        raise ResponseError(f"ERR Unrecognized REPLCONF option: {text(option)}")
+        raise ResponseError(f"ERR Unrecognized REPLCONF option: {word(option)}")

@@ -26,6 +26,20 @@ def _config() -> list[Case]:
         ("CONFIG SET none of several", [("CONFIG", "SET", NUMBERS[0], 5, NUMBERS[1], "x", NUMBERS[2], 7), *get]),
         *((f"CONFIG SET {name}", [*(("CONFIG", "SET", name, odd) for odd in ODD), *get, *back]) for name in NUMBERS),
         (
+            "CONFIG SET latency-tracking",
+            [
+                ("GET", "k"),
+                ("CONFIG", "SET", "latency-tracking", "no"),
+                ("CONFIG", "RESETSTAT"),
+                ("GET", "k"),
+                ("CLIENT", "ID"),
+                ("LATENCY", "HISTOGRAM", "get", "client"),
+                ("LATENCY", "HISTOGRAM"),
+                ("CONFIG", "SET", "latency-tracking", "yes"),
+                ("LATENCY", "HISTOGRAM", "get"),
+            ],
+        ),
+        (
             "CONFIG SET percentiles",
             [
                 request
@@ -94,4 +108,91 @@ def _memory() -> list[Case]:
     ]
 
 
-CASES: list[Case] = [*_config(), *_debug(), *_memory()]
+KELVIN = "\u212a".encode()  # no letter of ASCII, and "k" in lower case
+ZERO = b"\x00x"
+
+
+def _words() -> list[Case]:
+    """Options are compared, and repeated in errors, up to a zero byte; letters of ASCII alone have two cases."""
+    return [
+        (
+            "control words with a zero byte",
+            [
+                ("COMMAND", "LIST", b"filterby" + ZERO, b"PATTERN" + ZERO, "getde[l]"),
+                ("COMMAND", "LIST", "FILTERBY", b"module" + ZERO, "x"),
+                ("COMMAND", "LIST", "FILTERBY", "ACLCAT", b"nosuch" + ZERO),
+                ("CONFIG", "SET", b"\x00", 1),
+                ("CONFIG", "SET", b"slowlog" + ZERO, 1),
+                ("CONFIG", "SET", "latency-tracking", b"yes" + ZERO),
+                ("CONFIG", "GET", b"slowlog-max-le[n]" + ZERO),
+                ("CONFIG", "GET", b"[" + ZERO),
+                ("DEBUG", b"nosuch" + ZERO),
+                ("DEBUG", b"OBJECT" + ZERO, "nokey"),
+                ("DEBUG", b"protocol" + ZERO, b"integer" + ZERO),
+                ("DEBUG", "RELOAD", "x"),
+                ("FAILOVER", b"timeout" + ZERO, 1),
+                ("FAILOVER", b"ABORT" + ZERO),
+                ("LATENCY", "GRAPH", b"a" + ZERO),
+                ("LATENCY", "HISTORY", b"nosuch" + ZERO),
+                ("LOLWUT", b"version" + ZERO, "x"),
+                ("MEMORY", "USAGE", "nokey", b"samples" + ZERO, "x"),
+                ("REPLCONF", b"nosuch" + ZERO, 1),
+                ("REPLCONF", b"capa" + ZERO, 1),
+                ("REPLCONF", "\r\nno\r\nsuch\r\n", 1),
+                ("REPLICAOF", b"NO" + ZERO, b"one" + ZERO),
+                ("SHUTDOWN", b"abort" + ZERO),
+                ("SHUTDOWN", b"nosave" + ZERO, "x"),
+            ],
+        ),
+        (
+            "words in other letters",
+            [
+                ("CONFIG", "GET", b"tcp-" + KELVIN + b"eepalive"),
+                ("CONFIG", "SET", b"tcp-" + KELVIN + b"eepalive", 1),
+                ("CONFIG", "SET", "maxmemory", b"1" + KELVIN + b"b"),
+                ("CLIENT", "KILL", b"S" + KELVIN + b"IPME", "yes"),
+                ("COMMAND", "INFO", b"loo" + KELVIN),
+                ("COMMAND", "LIST", "FILTERBY", "ACLCAT", b"bloc" + KELVIN + b"ing"),
+                ("COMMAND", "GETKEYS", b"loo" + KELVIN, 1),
+                ("INFO", b"loo" + KELVIN),
+                ("LATENCY", "HISTOGRAM", b"loo" + KELVIN),
+            ],
+        ),
+        (
+            "COMMAND GETKEYSANDFLAGS of subcommands",
+            [
+                ("COMMAND", "GETKEYSANDFLAGS", "config|get", "x", "y"),
+                ("COMMAND", "GETKEYSANDFLAGS", "memory|usage", "x", "y"),
+                ("COMMAND", "GETKEYSANDFLAGS", "memory", "usage", "y"),
+                ("COMMAND", "GETKEYSANDFLAGS", "|", "y"),
+                ("COMMAND", "GETKEYSANDFLAGS", "config|", "y"),
+            ],
+        ),
+    ]
+
+
+def _numbers() -> list[Case]:
+    odd: list[Arg] = [2**63, -(2**63) - 1, 2**63 - 1, -(2**63), 10**30]
+    odd += ["-0", "+1", "\u0661", "1_0", " 1", "0x10", b"1\x00"]
+    floats: list[Arg] = ["", "\u0661", "5 nan", b"5\x00", *b"nan -nan inf -inf +infinity 1e400 1e-400 1e-320".split()]
+    floats += b"0x1p3 0x1p2000 0x 1_0 1e +5 .5 5. . -0 -0.0 0e999 1e2 1e3".split()
+    percentiles = "latency-tracking-info-percentiles"
+    return [
+        ("CONFIG SET numbers past the end", [("CONFIG", "SET", "timeout", number) for number in odd]),
+        (
+            "CONFIG SET percentiles in odd forms",
+            [
+                *(
+                    request
+                    for text in floats
+                    for request in (("CONFIG", "SET", percentiles, text), ("CONFIG", "GET", percentiles))
+                ),
+                ("CONFIG", "SET", percentiles, "50 99 99.9"),
+            ],
+        ),
+        ("LOLWUT numbers", [("LOLWUT", "VERSION", *args) for args in ([5, "x"], [5, 1, 1, "x"], [6, 1, "x"])]),
+        ("DEBUG POPULATE too long", [("DEBUG", "POPULATE", 1, "x", "-1"), ("DEBUG", "POPULATE", 1, "x", 2**63)]),
+    ]
+
+
+CASES: list[Case] = [*_config(), *_debug(), *_memory(), *_words(), *_numbers()]

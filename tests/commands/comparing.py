@@ -11,8 +11,9 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from frames import TEXT_MAX, Door
 from servers import Server
-from wire import Arg, Closed, Wire, encode, in_order, shape, to_bytes
+from wire import Arg, Closed, Wire, in_order, shape, to_bytes
 
 Request = Sequence[Arg]
 
@@ -54,15 +55,21 @@ class Talk:
                 assert wire.call("HELLO", 3).startswith(b"%7\r\n")
             return self._replies(wire, requests)
 
+    def run_in_frames(self, native: Door, requests: Sequence[Request]) -> list[bytes]:
+        """The same over the native protocol, whose replies are those of RESP3."""
+        with native.connect() as wire:
+            assert wire.call("FLUSHALL") == b"+OK\r\n"
+            return self._replies(wire, requests)
+
     def _replies(self, wire: Wire, requests: Sequence[Request]) -> list[bytes]:
         replies: list[bytes] = []
         requests = until_quit(requests)
-        if self.delivery != "one by one":
-            deliver(wire, b"".join(encode(*request) for request in requests), self.delivery)
+        if requests and self.delivery != "one by one":
+            deliver(wire, b"".join(wire.encode(*request) for request in requests), self.delivery)
         try:
             for request in requests:
                 if self.delivery == "one by one":
-                    wire.send(encode(*request))
+                    wire.send(wire.encode(*request))
                 replies.append(wire.reply())
         except (Closed, ConnectionError) as e:
             replies.append((e.args[0] if isinstance(e, Closed) else b"") + CLOSED)
@@ -81,6 +88,17 @@ def until_quit(requests: Sequence[Request]) -> Sequence[Request]:
     """Up to QUIT: what is unread when a server closes makes the system reset the connection; replies may be lost."""
     ends = [i for i, request in enumerate(requests) if command_of(request) == b"quit"]
     return requests[: ends[0] + 1] if ends else requests
+
+
+def framed(requests: Sequence[Request]) -> Sequence[Request]:
+    """Up to what frames do not carry, or what takes a connection of Redis back to RESP2."""
+    for i, request in enumerate(requests):
+        words = [to_bytes(arg) for arg in request]
+        if any(len(word) > TEXT_MAX for word in words) or words[0].lower() == b"monitor":
+            return requests[:i]
+        if [word.lower() for word in words] == [b"reset"] or (command_of(request) == b"hello" and words[1:2] == [b"2"]):
+            return requests[: i + 1]
+    return requests
 
 
 def command_of(request: Request) -> bytes:

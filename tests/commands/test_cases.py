@@ -1,8 +1,8 @@
 """The tables of cases, against a real redis-server: same requests, same bytes.
 
 A case is a name and a list of requests. Each runs on a fresh connection after FLUSHALL, in RESP2 and RESP3, with the
-requests sent one at a time, all at once, and byte by byte. The name of a case begins with "unordered" if the order
-within its replies is no promise.
+requests sent one at a time, all at once, and byte by byte; and in frames of the native protocol, which answers as in
+RESP3. The name of a case begins with "unordered" if the order within its replies is no promise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from commands import (
     cases_server,
     cases_strings,
 )
-from commands.comparing import DELIVERIES, Request, Talk, differences
+from commands.comparing import DELIVERIES, Request, Talk, differences, framed
+from frames import Door, door
 from servers import Server, redis_program, redis_version
 
 # Where Redis 7.2, which we follow, and its predecessors differ.
@@ -72,15 +73,27 @@ def test_names_are_unique_and_known() -> None:
     assert set(KNOWN_DIFFERENCES) <= set(names)
 
 
+@pytest.fixture
+def native(server: Server) -> Door:
+    return door(server)
+
+
 @pytest.mark.parametrize("proto", [2, 3], ids=["resp2", "resp3"])
 @pytest.mark.parametrize(("name", "requests"), CASES)
-def test_case(name: str, requests: Sequence[Request], proto: int, server: Server, redis: Server) -> None:
+def test_case(name: str, requests: Sequence[Request], proto: int, server: Server, native: Door, redis: Server) -> None:
     theirs = Talk(proto).run(redis, requests)
     if redis_version(redis_program() or "") < (7, 2):
         for known in KNOWN_DIFFERENCES.get(name, []):
             assert theirs[known.step] != known.expected(proto), f"no difference: {known.reason}"
             theirs[known.step] = known.expected(proto)
+    unordered = name.startswith("unordered")
     for delivery in DELIVERIES:
         ours = Talk(proto, delivery).run(server, requests)
-        found = differences(requests, ours, theirs, name.startswith("unordered"))
+        found = differences(requests, ours, theirs, unordered)
         assert not found, "\n".join([f"requests sent {delivery}:", *found])
+    if proto == 3:
+        requests = framed(requests)
+        for delivery in DELIVERIES[1:]:
+            ours = Talk(proto, delivery).run_in_frames(native, requests)
+            found = differences(requests, ours, theirs[: len(requests)], unordered)
+            assert not found, "\n".join([f"requests in frames sent {delivery}:", *found])

@@ -1,4 +1,4 @@
-"""A store served by reactors in this very process, with a thread that answers what goes to Python."""
+"""A store served by threads in this very process, with a thread that answers what goes to Python."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from wire import Wire
 from tellstone._core.net.control import ControlBridge, ControlCall, Report
 from tellstone._core.net.reactor import ReactorGroup
 from tellstone._core.store.keyspace import Store
+from tellstone.loops import LoopGroup
 
 PONG = b"+PONG\r\n"
 TIMEOUT = 30.0
@@ -39,8 +40,16 @@ def until(condition: Callable[[], object], timeout: float = TIMEOUT) -> None:
         time.sleep(0.002)
 
 
+GROUPS = {"native": ReactorGroup, "asyncio": LoopGroup}
+driver = "native"  # what the tests are about; see conftest.py
+
+
+def make_group(*arguments: Any, **settings: Any) -> ReactorGroup | LoopGroup:
+    return GROUPS[driver](*arguments, **settings)
+
+
 class Served:
-    """A running group of reactors on a TCP port of 127.0.0.1, and on more listeners where a test adds them.
+    """A running group of threads on a TCP port of 127.0.0.1, and on more listeners where a test adds them.
 
     answer: what to do with control calls, on a thread of its own; None leaves them in the bridge.
     """
@@ -58,7 +67,7 @@ class Served:
     ) -> None:
         self.store = Store(4)
         self.bridge = ControlBridge(capacity)
-        self.group = ReactorGroup(self.store, self.bridge, threads, **settings)
+        self.group = make_group(self.store, self.bridge, threads, **settings)
         self.answer = answer
         self.reports: queue.Queue[Report] = queue.Queue()
         self.address = self._listen(socket.AF_INET, ("127.0.0.1", 0))

@@ -18,6 +18,12 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def driver() -> str:
+    """A transport costs what it costs."""
+    return "native"
+
+
 def resident(server: Server) -> int:
     """The bytes of memory that a server holds."""
     assert server.process is not None

@@ -7,11 +7,10 @@ import threading
 import time
 
 import pytest
-from net.serving import CONTROL, PONG, Served, small_buffers, until
+from net.serving import CONTROL, PONG, Served, make_group, small_buffers, until
 from wire import Closed, Wire, encode
 
 from tellstone._core.net.control import ControlBridge
-from tellstone._core.net.reactor import ReactorGroup
 from tellstone._core.store.keyspace import Store
 
 pytestmark = pytest.mark.core
@@ -152,7 +151,7 @@ def test_a_group_starts_once_and_is_told_of_its_listeners_before() -> None:
 def test_a_group_that_never_starts_closes_its_listeners() -> None:
     listener = listening()
     address = listener.getsockname()
-    group = ReactorGroup(Store(1), ControlBridge(), 1)
+    group = make_group(Store(1), ControlBridge(), 1)
     group.listen(listener.detach(), False, "")
     assert group.join(1)
     assert group.stats()["connected"] == 0
@@ -164,7 +163,7 @@ def test_a_group_that_never_starts_closes_its_listeners() -> None:
 def test_a_group_that_is_dropped_ends_its_threads() -> None:
     listener = listening()
     address = listener.getsockname()
-    group = ReactorGroup(Store(1), ControlBridge(), 2)
+    group = make_group(Store(1), ControlBridge(), 2)
     group.listen(listener.detach(), False, "")
     group.start()
     with Wire(address) as wire:
@@ -174,7 +173,7 @@ def test_a_group_that_is_dropped_ends_its_threads() -> None:
 
 
 def test_a_listener_that_is_none() -> None:
-    group = ReactorGroup(Store(1), ControlBridge(), 1)
+    group = make_group(Store(1), ControlBridge(), 1)
     group.listen(1_000_000, False, "")
     with pytest.raises(OSError):
         group.start()
@@ -183,7 +182,7 @@ def test_a_listener_that_is_none() -> None:
 @pytest.mark.parametrize("threads", [0, 129])
 def test_bad_numbers_of_threads(threads: int) -> None:
     with pytest.raises(ValueError):
-        ReactorGroup(Store(1), ControlBridge(), threads)
+        make_group(Store(1), ControlBridge(), threads)
 
 
 def test_starting_and_stopping_over_and_over() -> None:

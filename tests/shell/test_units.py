@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 
 import pytest
@@ -23,6 +24,7 @@ from tellstone.units import (
     Size,
     Whole,
     parse_address,
+    parse_double,
     parse_duration,
     parse_size,
     show_duration,
@@ -51,7 +53,9 @@ def test_a_size(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "+1", "1 MiB", "1.5MiB", "MiB", "1e3", "0x10", "١", "1PiB", "9" * 30])
+@pytest.mark.parametrize(
+    "text", ["", "x", "-1", "+1", "1 MiB", "1.5MiB", "MiB", "1e3", "0x10", "١", "1PiB", "9" * 30, "1\u212ab"]
+)
 def test_no_size(text: str) -> None:
     with pytest.raises(ValueError):
         parse_size(text)
@@ -147,7 +151,9 @@ def test_anything_is_a_value_or_a_value_error(kind: Kind, text: str) -> None:
         (Duration(SECOND, 9 * SECOND), "x", "argument couldn't be parsed into an integer"),
         (Duration(SECOND, 9 * SECOND), "500ms", "argument couldn't be parsed into an integer"),
         (Duration(SECOND, 9 * SECOND), "-1", "argument must be between 0 and 9 inclusive"),
-        (Duration(SECOND, 9 * SECOND), "9" * 19, "argument must be between 0 and 9 inclusive"),
+        (Duration(SECOND, 9 * SECOND), str(2**63 - 1), "argument must be between 0 and 9 inclusive"),
+        (Duration(SECOND, 9 * SECOND), str(-(2**63)), "argument must be between 0 and 9 inclusive"),
+        (Duration(SECOND, 9 * SECOND), str(2**63), "argument couldn't be parsed into an integer"),
         (Choice(("a", "b")), "c", "argument(s) must be one of the following: a, b"),
     ],
 )
@@ -187,3 +193,27 @@ def test_an_output_limit_that_makes_no_sense(text: str, why: str) -> None:
     with pytest.raises(ValueError) as caught:
         OutputBuffers().config_parse(text, OUTPUT_LIMITS)
     assert str(caught.value) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(("0", 0.0), ("-0.0", 0.0), ("0e999", 0.0), ("5.", 5.0), (".5", 0.5), ("+1e2", 100.0), ("1E-320", 1e-320)),
+        *(("0x1p3", 8.0), ("-0X.8", -0.5), ("inf", math.inf), ("-Infinity", -math.inf)),
+    ],
+)
+def test_a_double(text: str, number: float) -> None:
+    assert parse_double(text) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", ".", "e1", "1e", "nan", "1e400", "-1e400", "1e-400", "0x", "0x1p2000", "1_0", " 1", "\u0661"]
+)
+def test_no_double(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_double(text)
+
+
+@given(st.floats(allow_nan=False))
+def test_every_double_comes_back(number: float) -> None:
+    assert parse_double(repr(number)) == number

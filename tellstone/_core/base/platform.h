@@ -40,6 +40,10 @@ static inline int64_t ts_mono_us(void) {
   LARGE_INTEGER c, f; QueryPerformanceCounter(&c); QueryPerformanceFrequency(&f);
   return (int64_t)((double)c.QuadPart * 1e6 / (double)f.QuadPart);
 }
+static inline int64_t ts_mono_ns(void) {
+  LARGE_INTEGER c, f; QueryPerformanceCounter(&c); QueryPerformanceFrequency(&f);
+  return (int64_t)((double)c.QuadPart * 1e9 / (double)f.QuadPart);
+}
 static inline void *ts_map(size_t n) { return VirtualAlloc(0, n, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
 static inline void ts_unmap(void *p, size_t n) { (void)n; VirtualFree(p, 0, MEM_RELEASE); }
 static inline void ts_discard(void *p, size_t n) { DiscardVirtualMemory(p, n); }
@@ -58,6 +62,7 @@ static inline int ts_thread_create(ts_thread *t, ts_thread_main run, void *arg) 
   return 0;
 }
 static inline void ts_thread_join(ts_thread t) { WaitForSingleObject(t, INFINITE); CloseHandle(t); }
+static inline void ts_thread_punctual(void) {}
 static inline void ts_sleep_us(int64_t us) { Sleep((DWORD)(us / 1000 ? us / 1000 : 1)); }
 static inline void ts_yield(void) { SwitchToThread(); }
 #else
@@ -67,15 +72,19 @@ static inline void ts_yield(void) { SwitchToThread(); }
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 static inline int64_t ts_wall_us(void) {
   struct timespec t; clock_gettime(CLOCK_REALTIME, &t);
   return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 static inline int64_t ts_wall_ms(void) { return ts_wall_us() / 1000; }
-static inline int64_t ts_mono_us(void) {
+static inline int64_t ts_mono_ns(void) {
   struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+static inline int64_t ts_mono_us(void) { return ts_mono_ns() / 1000; }
 #ifndef MAP_NORESERVE
 #define MAP_NORESERVE 0
 #endif
@@ -137,6 +146,11 @@ static inline int ts_thread_create(ts_thread *t, ts_thread_main run, void *arg) 
   return failed ? -1 : 0;
 }
 static inline void ts_thread_join(ts_thread t) { pthread_join(t, 0); }
+static inline void ts_thread_punctual(void) {
+#if defined(__linux__)
+  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+#endif
+}
 static inline void ts_sleep_us(int64_t us) {
   struct timespec t = {us / 1000000, (us % 1000000) * 1000};
   nanosleep(&t, 0);

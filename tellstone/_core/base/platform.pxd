@@ -9,6 +9,7 @@ cdef extern from "platform.h" nogil:
     int64_t wall_ms "ts_wall_ms"() noexcept          # Unix time; may step when the clock is set
     int64_t wall_us "ts_wall_us"() noexcept
     int64_t mono_us "ts_mono_us"() noexcept          # never steps back; its zero means nothing
+    int64_t mono_ns "ts_mono_ns"() noexcept
     void sleep_us "ts_sleep_us"(int64_t us) noexcept
     void thread_yield "ts_yield"() noexcept
 
@@ -22,6 +23,8 @@ cdef extern from "platform.h" nogil:
     # A thread of ours: it blocks all signals and never touches the interpreter. 0, or -1 when it cannot start.
     int thread_create "ts_thread_create"(Thread* t, ThreadMain run, void* arg) noexcept
     void thread_join "ts_thread_join"(Thread t) noexcept
+    # The calling thread's sleeps end on time: Linux lets them run 50 us longer, so that it may wake several threads at once.
+    void thread_punctual "ts_thread_punctual"() noexcept
 
     void prefetch "TS_PREFETCH"(const void* p) noexcept    # a hint: any address will do, it never faults
     void cpu_relax "TS_RELAX"() noexcept

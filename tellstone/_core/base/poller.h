@@ -2,12 +2,17 @@
  * again. On kqueue a descriptor may be reported twice in one wait, once to read and once to write. */
 #ifndef TELLSTONE_POLLER_H
 #define TELLSTONE_POLLER_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* ppoll */
+#endif
 #include <errno.h>
 #include <stdint.h>
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <poll.h>
 #include <sys/epoll.h>
+#include <time.h>
 #define TS_POLL_READ EPOLLIN
 #define TS_POLL_WRITE EPOLLOUT
 #define TS_POLL_BROKEN (EPOLLERR | EPOLLHUP)
@@ -35,6 +40,13 @@ static inline int ts_poller_wait(int poller, ts_event *events, int room, int tim
   int n = epoll_wait(poller, events, room, timeout_ms);
   return n < 0 && errno == EINTR ? 0 : n;
 }
+/* epoll_wait counts in milliseconds; epoll_pwait2 does not, but is newer than the systems that we run on. */
+static inline int ts_poller_wait_ns(int poller, ts_event *events, int room, int64_t timeout_ns) {
+  struct pollfd ready = {poller, POLLIN, 0};
+  struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+  if (timeout_ns > 0 && ppoll(&ready, 1, &t, 0) == 0) return 0;
+  return ts_poller_wait(poller, events, room, 0);
+}
 static inline void *ts_event_owner(const ts_event *e) { return e->data.ptr; }
 static inline uint32_t ts_event_what(const ts_event *e) { return e->events; }
 
@@ -61,10 +73,13 @@ static inline int ts_poller_add(int poller, int fd, uint32_t interest, void *own
   return ts_poller_change(poller, fd, 0, interest, owner);
 }
 static inline void ts_poller_remove(int poller, int fd, uint32_t was) { ts_poller_change(poller, fd, was, 0, 0); }
-static inline int ts_poller_wait(int poller, ts_event *events, int room, int timeout_ms) {
-  struct timespec t = {timeout_ms / 1000, (timeout_ms % 1000) * 1000000L};
-  int n = kevent(poller, 0, 0, events, room, timeout_ms < 0 ? 0 : &t);
+static inline int ts_poller_wait_ns(int poller, ts_event *events, int room, int64_t timeout_ns) {
+  struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+  int n = kevent(poller, 0, 0, events, room, timeout_ns < 0 ? 0 : &t);
   return n < 0 && errno == EINTR ? 0 : n;
+}
+static inline int ts_poller_wait(int poller, ts_event *events, int room, int timeout_ms) {
+  return ts_poller_wait_ns(poller, events, room, timeout_ms < 0 ? -1 : timeout_ms * (int64_t)1000000);
 }
 static inline void *ts_event_owner(const ts_event *e) { return (void *)e->udata; }
 static inline uint32_t ts_event_what(const ts_event *e) {

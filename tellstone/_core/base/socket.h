@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,6 +30,12 @@ static inline ptrdiff_t ts_sock_read(int fd, void *p, size_t n) { return ts_sock
 static inline ptrdiff_t ts_sock_write(int fd, const void *p, size_t n) { return ts_sock_result(write(fd, p, n)); }
 static inline ptrdiff_t ts_sock_writev(int fd, const struct iovec *v, int n) {
   return ts_sock_result(writev(fd, v, n));
+}
+
+/* Whether the connection is gone in both directions, as a poller would report unasked. */
+static inline int ts_sock_gone(int fd) {
+  struct pollfd p = {fd, 0, 0};
+  return poll(&p, 1, 0) > 0 && (p.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 static inline int ts_sock_accept(int listener) {

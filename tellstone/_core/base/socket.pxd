@@ -14,6 +14,7 @@ cdef extern from "socket.h" nogil:
     ssize_t sock_read "ts_sock_read"(int fd, void* p, size_t n) noexcept
     ssize_t sock_write "ts_sock_write"(int fd, const void* p, size_t n) noexcept
     ssize_t sock_writev "ts_sock_writev"(int fd, const IoVec* v, int n) noexcept
+    bint sock_gone "ts_sock_gone"(int fd) noexcept                   # broken, or ended by both sides
     int sock_accept "ts_sock_accept"(int listener) noexcept          # a non-blocking descriptor, or one of the above
     void sock_set_up "ts_sock_set_up"(int fd, int keepalive_s) noexcept      # of an accepted TCP socket
     void sock_address "ts_sock_address"(int fd, bint peer, char* text, size_t room) noexcept

@@ -17,17 +17,22 @@ static inline uint64_t ts_ticks(void) {
 static inline uint64_t ts_ticks(void) { return (uint64_t)ts_mono_us() * 1000; }
 #endif
 
-/* Which bucket a duration falls into: four to an octave, so that a bucket is at most a quarter wide. */
+/* Which bucket a duration falls into: 2^bits to an octave, so that a bucket is no wider than its floor by 2^bits. */
+static inline uint32_t ts_log_bucket(uint64_t duration, uint32_t bits) {
+  uint32_t octave;
+  if (duration >> bits == 0) return (uint32_t)duration;
+#if defined(_MSC_VER) && !defined(__clang__)
+  { unsigned long index; _BitScanReverse64(&index, duration); octave = index; }
+#else
+  octave = 63u - (uint32_t)__builtin_clzll(duration);
+#endif
+  return ((octave - bits + 1) << bits) + (uint32_t)(duration >> (octave - bits) & ((1u << bits) - 1));
+}
+
+/* Ticks: four buckets to an octave. */
 #define TS_TICK_BUCKETS 160
 static inline uint32_t ts_tick_bucket(uint64_t ticks) {
-  uint32_t octave, at;
-  if (ticks < 4) return (uint32_t)ticks;
-#if defined(_MSC_VER) && !defined(__clang__)
-  { unsigned long index; _BitScanReverse64(&index, ticks); octave = index; }
-#else
-  octave = 63u - (uint32_t)__builtin_clzll(ticks);
-#endif
-  at = (octave - 1) * 4 + (uint32_t)(ticks >> (octave - 2) & 3);
+  uint32_t at = ts_log_bucket(ticks, 2);
   return at < TS_TICK_BUCKETS ? at : TS_TICK_BUCKETS - 1;
 }
 #endif

@@ -1,11 +1,11 @@
 """What calls leave behind: counts, time and errors by command, errors by their first word, the slow log, and the latency monitor.
 
-Every thread that runs commands has its own Counters and adds to them without locks; Python adds them up (Tally). Durations are kept in
-ticks (base.ticks) and become microseconds only when they are read.
+Every thread that runs commands has its own Counters and adds to them without locks; who reads them adds them up first. Durations are
+kept in ticks (base.ticks) and become microseconds only when they are read.
 
 Calls that take a constant time (CMD_QUICK) are timed by the group: two readings of the clock for up to eight of them, each of which is
 given an equal share. All others are timed one by one, and so is everything while the threshold of the slow log or of the monitor is
-below RECORD_PRECISE_US. What they show is therefore the time of that very call.
+below RECORD_PRECISE_US, and where calls come one by one anyway. What they show is therefore the time of that very call.
 
 LOCK: Counters belong to their thread; others read them relaxed. A SlowLog has a lock of its own, a leaf.
 """
@@ -64,6 +64,8 @@ cdef struct SlowLog:
     uint64_t threshold              # ticks; atomic. UINT64_MAX: off
     uint64_t monitor                # the monitor's threshold, likewise
     uint32_t precise                # bool, atomic: see above
+    uint32_t untracked              # bool, atomic: no distributions of durations are kept
+    bint one_by_one                 # every call is timed by itself, whatever the thresholds
     int64_t threshold_us            # negative: off
     uint64_t monitor_ms             # 0: off
     LatencyEvent events[EVENTS_KNOWN]
@@ -84,8 +86,16 @@ cdef inline bint counters_precise(const Counters* c) noexcept nogil:
     """Whether every call is to be timed by itself."""
     return c.slow != NULL and relaxed_u32(&c.slow.precise) != 0
 
+cdef inline bint counters_track(const Counters* c) noexcept nogil:
+    """Whether the distribution of durations is recorded."""
+    return c.slow == NULL or relaxed_u32(&c.slow.untracked) == 0
+
 cdef void counters_free(Counters* c) noexcept nogil
 cdef void counters_reset(Counters* c) noexcept nogil         # CONFIG RESETSTAT; races with the owner lose a count, no more
+cdef void counters_add(Counters* to, const Counters* more) noexcept nogil
+# For Python: {"rows": row of the command -> (calls, microseconds, failed, rejected, [(microseconds, calls), ...] from short to long),
+# "words": first word of error replies -> count}.
+cdef dict counters_told(const Counters* c)
 # An error reply: text begins behind its '-'.
 cdef void record_error(Counters* c, const char* text, size_t len) noexcept nogil
 # n calls of a row that took `ticks` together.
@@ -94,7 +104,8 @@ cdef void record_time(Counters* c, uint32_t row, uint64_t ticks, uint32_t n) noe
 cdef void record_call(Counters* c, uint32_t row, bint fast, uint64_t ticks, const View* argv, uint32_t argc, const Client* client,
                       int64_t now_ms) noexcept nogil
 
-cdef bint slowlog_init(SlowLog* s, uint32_t max_len) noexcept nogil
+# one_by_one: see above. False without memory.
+cdef bint slowlog_init(SlowLog* s, uint32_t max_len, bint one_by_one) noexcept nogil
 cdef void slowlog_free(SlowLog* s) noexcept nogil
 cdef bint slowlog_set(SlowLog* s, int64_t threshold_us, uint32_t max_len) noexcept nogil    # negative: off. False without memory
 cdef void slowlog_reset(SlowLog* s) noexcept nogil
@@ -108,10 +119,3 @@ cdef tuple monitor_history(SlowLog* s, MonitorEvent event)   # ([(unix_s, ms), .
 cdef bint is_secret(const View* argv, uint32_t i) noexcept nogil
 
 cdef double ticks_per_us() noexcept nogil
-
-cdef class Tally:
-    """Counters of several threads added up, for Python."""
-    cdef dict rows                  # row id -> [calls, us, failed, rejected, {bucket: calls}]
-    cdef dict words
-
-cdef int tally_add(Tally t, Counters* c) except -1

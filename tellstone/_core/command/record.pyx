@@ -54,30 +54,68 @@ cdef void counters_reset(Counters* c) noexcept nogil:
         store_u64(&c.words[i].count, 0)
 
 
-cdef void record_error(Counters* c, const char* text, size_t len) noexcept nogil:
-    cdef size_t n = 0
+cdef void add_row(Counters* to, const Counters* more, uint32_t row) noexcept nogil:
+    cdef uint32_t* latency
     cdef uint32_t i
-    store_u64(&c.errors, c.errors + 1)
-    while n < len and n < ERROR_WORD_MAX and text[n] != c' ' and text[n] != c'\r':
-        n += 1
+    to.calls[row] += relaxed_u64(&more.calls[row])
+    to.ticks[row] += relaxed_u64(&more.ticks[row])
+    to.failed[row] += relaxed_u64(&more.failed[row])
+    to.rejected[row] += relaxed_u64(&more.rejected[row])
+    if more.latency[row] == NULL:
+        return
+    latency = latency_row(to, row)
+    if latency != NULL:
+        for i in range(<uint32_t>TICK_BUCKETS):
+            latency[i] += more.latency[row][i]
+
+
+cdef void counters_add(Counters* to, const Counters* more) noexcept nogil:
+    cdef uint32_t i
+    to.commands += relaxed_u64(&more.commands)
+    to.errors += relaxed_u64(&more.errors)
+    to.unknown += relaxed_u64(&more.unknown)
+    for i in range(<uint32_t>COMMANDS_MAX):
+        add_row(to, more, i)
+    for i in range(<uint32_t>ERROR_WORDS):
+        if relaxed_u64(&more.words[i].count):
+            count_word(to, more.words[i].word, strlen(more.words[i].word), relaxed_u64(&more.words[i].count))
+
+
+cdef void count_word(Counters* c, const char* word, size_t len, uint64_t count) noexcept nogil:
+    """Errors that begin with a word. What no place is left for is not counted."""
+    cdef uint32_t i
     for i in range(<uint32_t>ERROR_WORDS):
         if c.words[i].word[0] == 0:
-            memcpy(c.words[i].word, text, n)
-        elif strlen(c.words[i].word) != n or not same_bytes(c.words[i].word, text, n):
+            memcpy(c.words[i].word, word, len)
+        elif strlen(c.words[i].word) != len or not same_bytes(c.words[i].word, word, len):
             continue
-        store_u64(&c.words[i].count, c.words[i].count + 1)
+        store_u64(&c.words[i].count, c.words[i].count + count)
         return
 
 
+cdef void record_error(Counters* c, const char* text, size_t len) noexcept nogil:
+    cdef size_t n = 0
+    store_u64(&c.errors, c.errors + 1)
+    while n < len and n < ERROR_WORD_MAX and text[n] != c' ' and text[n] != c'\r':
+        n += 1
+    count_word(c, text, n, 1)
+
+
+cdef inline uint32_t* latency_row(Counters* c, uint32_t row) noexcept nogil:
+    """The distribution of a row's durations, made when it is first asked for; NULL without memory."""
+    if c.latency[row] == NULL:
+        c.latency[row] = <uint32_t*>calloc(TICK_BUCKETS, sizeof(uint32_t))
+    return c.latency[row]
+
+
 cdef void record_time(Counters* c, uint32_t row, uint64_t ticks, uint32_t n) noexcept nogil:
-    cdef uint32_t* latency = c.latency[row]
+    cdef uint32_t* latency
     c.ticks[row] += ticks
-    if latency == NULL:
-        latency = <uint32_t*>calloc(TICK_BUCKETS, sizeof(uint32_t))
-        if latency == NULL:
-            return
-        c.latency[row] = latency
-    latency[tick_bucket(ticks // n if n > 1 else ticks)] += n
+    if not counters_track(c):
+        return
+    latency = latency_row(c, row)
+    if latency != NULL:
+        latency[tick_bucket(ticks // n if n > 1 else ticks)] += n
 
 
 cdef void record_call(Counters* c, uint32_t row, bint fast, uint64_t ticks, const View* argv, uint32_t argc, const Client* client,
@@ -94,8 +132,9 @@ cdef void record_call(Counters* c, uint32_t row, bint fast, uint64_t ticks, cons
 # The slow log ---------------------------------------------------------------------------------------------------
 
 
-cdef bint slowlog_init(SlowLog* s, uint32_t max_len) noexcept nogil:
+cdef bint slowlog_init(SlowLog* s, uint32_t max_len, bint one_by_one) noexcept nogil:
     memset(s, 0, sizeof(SlowLog))
+    s.one_by_one = one_by_one
     s.threshold = UINT64_MAX
     s.monitor = UINT64_MAX
     return slowlog_set(s, -1, max_len)
@@ -115,7 +154,7 @@ cdef inline uint64_t ticks_of(double us) noexcept nogil:
 
 cdef void set_thresholds(SlowLog* s) noexcept nogil:
     """LOCK: the log's."""
-    cdef bint precise = 0 <= s.threshold_us < RECORD_PRECISE_US or 0 < s.monitor_ms < RECORD_PRECISE_US // 1000
+    cdef bint precise = s.one_by_one or 0 <= s.threshold_us < RECORD_PRECISE_US or 0 < s.monitor_ms < RECORD_PRECISE_US // 1000
     store_u64(&s.threshold, UINT64_MAX if s.threshold_us < 0 else ticks_of(<double>s.threshold_us))
     store_u64(&s.monitor, ticks_of(<double>s.monitor_ms * 1000) if s.monitor_ms else UINT64_MAX)
     store_u32(&s.precise, precise)
@@ -315,50 +354,24 @@ cdef tuple monitor_history(SlowLog* s, MonitorEvent event):
 # For Python -----------------------------------------------------------------------------------------------------
 
 
-cdef int add_latency(dict buckets, const uint32_t* latency) except -1:
-    cdef uint32_t i
-    for i in range(<uint32_t>TICK_BUCKETS):
-        if latency[i]:
-            buckets[i] = buckets.get(i, 0) + latency[i]
-    return 0
-
-
-cdef list latency_of(dict buckets):
+cdef list latency_of(const uint32_t* latency):
     """(microseconds in the middle of a bucket, calls), from short to long."""
     cdef double rate = 2 * ticks_per_us()
-    return [((bucket_floor(i) + bucket_floor(i + 1)) / rate, calls) for i, calls in sorted(buckets.items())]
+    cdef uint32_t i
+    if latency == NULL:
+        return []
+    return [((bucket_floor(i) + bucket_floor(i + 1)) / rate, latency[i]) for i in range(<uint32_t>TICK_BUCKETS) if latency[i]]
 
 
-cdef int tally_add(Tally t, Counters* c) except -1:
+cdef dict counters_told(const Counters* c):
     cdef double rate = ticks_per_us()
     cdef uint32_t i
+    cdef dict rows = {}
+    cdef dict words = {}
     for i in range(<uint32_t>COMMANDS_MAX):
-        if not (relaxed_u64(&c.calls[i]) or relaxed_u64(&c.rejected[i]) or relaxed_u64(&c.ticks[i]) or relaxed_u64(&c.failed[i])):
-            continue
-        row = t.rows.setdefault(i, [0, 0.0, 0, 0, {}])
-        row[0] += relaxed_u64(&c.calls[i])
-        row[1] += relaxed_u64(&c.ticks[i]) / rate
-        row[2] += relaxed_u64(&c.failed[i])
-        row[3] += relaxed_u64(&c.rejected[i])
-        if c.latency[i] != NULL:
-            add_latency(row[4], c.latency[i])
+        if c.calls[i] or c.rejected[i] or c.ticks[i] or c.failed[i]:
+            rows[i] = c.calls[i], c.ticks[i] / rate, c.failed[i], c.rejected[i], latency_of(c.latency[i])
     for i in range(<uint32_t>ERROR_WORDS):
-        if relaxed_u64(&c.words[i].count):
-            word = (<bytes>c.words[i].word).decode("latin-1")
-            t.words[word] = t.words.get(word, 0) + relaxed_u64(&c.words[i].count)
-    return 0
-
-
-cdef class Tally:
-    """Counters of several threads added up."""
-
-    def __cinit__(self):
-        self.rows = {}
-        self.words = {}
-
-    def as_dict(self):
-        """rows: row of the command -> (calls, microseconds, failed, rejected, [(microseconds, calls), ...] by duration).
-        words: first word of error replies -> count."""
-        rows = {i: (calls, us, failed, rejected, latency_of(buckets))
-                for i, (calls, us, failed, rejected, buckets) in self.rows.items()}
-        return {"rows": rows, "words": self.words}
+        if c.words[i].count:
+            words[(<bytes>c.words[i].word).decode("latin-1")] = c.words[i].count
+    return {"rows": rows, "words": words}

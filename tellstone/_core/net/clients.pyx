@@ -8,11 +8,12 @@ from tellstone._core.base.outbuf cimport OutBuf, OutRef, outbuf_free
 from tellstone._core.base.poller cimport POLL_READ, POLL_WRITE
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.net.connection cimport (
-    CHUNK, CONN_FREE, CONN_HELD, CONN_LINGER, CONN_PARKED, DOOM_REPLIED, Connection, connection_at, connection_close,
+    CHUNK, CONN_FREE, CONN_HELD, CONN_LINGER, CONN_PARKED, DOOM_REPLIED, Connection, connection_at,
 )
 from tellstone._core.net.control cimport control_send_report
 from tellstone._core.net.held cimport held_size
 from tellstone._core.net.mailbox cimport MAIL_QUERY, QUERY_KILL
+from tellstone._core.net.sending cimport connection_close
 from tellstone._core.session.session cimport Footprint, session_describe
 
 check_layout(__name__)

@@ -1,6 +1,10 @@
-"""Connections: a socket and a session each, and the turns they take on their reactor's thread.
+"""Connections: a socket and a session each, and the turns they take on the thread that serves them.
 
-A turn: input is read into a buffer that all connections of a reactor share, the session answers from it into an output
+Two drivers serve connections, and all of this is theirs in common. A reactor reads and writes sockets itself, told by a poller when
+to. An event loop of asyncio has a transport for each, which can be used with the GIL alone: its connections are *hosted*. What a
+reactor does to a socket is noted for them in a Hosted, and done when the thread is back in the interpreter.
+
+A turn: input is read into a buffer that all connections of a thread share, the session answers from it into an output
 buffer that they lend from one another, and one write sends that. A connection owns a buffer only while it has to: input
 while a request is unfinished, output while the peer does not read. So an idle connection is a Connection and nothing
 else.
@@ -26,17 +30,20 @@ have to wake a client that sleeps, which costs more than all the rest of it, and
 
 ORDER: replies leave in the order of requests: a connection that is PARKED, HELD or QUEUED reads nothing, and writes go
 through one buffer. What others push to it stands between two replies.
-LOCK: everything belongs to the reactor's thread, except what is marked atomic (changed by several threads) or relaxed
-(written by the reactor's thread, read by others).
+Who does what: net.slots has the places of connections and the lines they wait in, net.sending the output and the end of one,
+net.turns the input and everything that leads to a turn.
+LOCK: everything belongs to the serving thread, except what is marked atomic (changed by several threads) or relaxed
+(written by that thread, read by others).
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tellstone._core.base.queue cimport Queue
 from tellstone._core.net.audience cimport Audience
 from tellstone._core.net.held cimport Held
-from tellstone._core.net.mailbox cimport AnswerMessage, Mailbox, PushMessage, SocketMessage
-from tellstone._core.net.output cimport Sent
+from tellstone._core.net.mailbox cimport Mailbox
+from tellstone._core.net.output cimport Sent, output_unsent
 from tellstone._core.net.settings cimport Settings
+from tellstone._core.net.traffic cimport Traffic
 from tellstone._core.session.session cimport Session, Worker
 
 cdef enum Mode:
@@ -67,15 +74,14 @@ cdef enum:
     LINGER_MS = 1000
     ACCOUNT_FROM = 65536                # bytes of its own buffers that a connection has free
     INPUT_LIMIT = 67108864              # held input, beyond twice the longest argument: room for many arguments
-    PEAK_MS = 5000                      # a peak is of the last 5 to 10 s
 
 cdef struct Connection:                 # what a turn touches first stands in the first cache line
-    int fd
+    int fd                              # of a hosted one the transport's, and only to be shown
     uint8_t mode
     uint8_t doomed                      # Doom
     uint8_t gone                        # bool: the peer has ended its side, or sent nothing more: no need to linger
     uint8_t deferred                    # bool: is in Connections.deferred
-    uint32_t interest                   # what the poller watches
+    uint32_t interest                   # what the poller watches; hosted: whether the transport reads, and is full
     uint32_t slot
     Held held
     Sent sent
@@ -85,28 +91,22 @@ cdef struct Connection:                 # what a turn touches first stands in th
     uint32_t generation                 # of the slot: moves on when a connection ends
     Connection* next                    # in a line, or in the list of free slots
     Connection* prev                    # in a line
+    Hosted* host                        # NULL: it is not hosted
     Session session
+
+cdef struct Hosted:                     # what is to be done with a transport
+    Connection* c                       # NULL: it has ended, and the transport is to be closed
+    Hosted* next                        # in Connections.marked
+    uint8_t marked                      # bool: is there
+    uint8_t finish                      # bool: our side is to be shut down
+    uint8_t ended                       # bool: the peer has ended its side while the connection did not read
+    size_t unsent                       # bytes that the transport holds because the kernel would not take them
+    void* peer                          # the Python object that this stands in
 
 cdef struct Line:                       # connections that wait, the next one first
     Connection* head
     Connection* tail
     uint32_t count                      # relaxed
-
-cdef struct Peak:                       # the largest value of late
-    uint64_t now                        # relaxed: of the window that began at `since`
-    uint64_t before                     # relaxed: of the one before
-    uint64_t since                      # relaxed: monotonic ms
-
-cdef struct Traffic:                    # relaxed, all of it
-    uint64_t adopted
-    uint64_t ended
-    uint64_t over_output_limit
-    uint64_t over_input_limit
-    uint64_t timed_out
-    uint64_t input_bytes
-    uint64_t output_bytes
-    Peak held_input
-    Peak held_output
 
 cdef struct Pending:                    # a turn that waits until memory has brought what it will touch
     Connection* c
@@ -115,9 +115,19 @@ cdef struct Pending:                    # a turn that waits until memory has bro
     uint64_t hash                       # of its first request's key
     bint hashed
 
-cdef struct Connections:                # of one reactor
-    int poller
-    uint32_t index                      # of the reactor
+cdef struct Room:                       # where the next input of a connection goes
+    char* ptr
+    size_t len
+    size_t kept                         # bytes of held input in front of it, in the same buffer
+    bint held                           # it lies behind what is held
+
+cdef struct Connections:                # of one thread
+    int poller                          # -1: they are hosted
+    uint32_t index                      # of the thread in its group
+    bint hosted
+    Hosted* marked                      # with something to be done, the first marked one first
+    Hosted* marked_last                 # unless `marked` is NULL
+    uint32_t silent                     # hosted ones that do not read
     Worker worker
     int64_t now_ms                      # Unix time, of the keyspace's clock; read once a tick
     int64_t mono_ms                     # monotonic; read when SWEEP_MS have passed
@@ -149,33 +159,22 @@ cdef struct Connections:                # of one reactor
     Queue* control
     const Settings* settings
 
-# False without memory or descriptors. `worker` and the last four fields are the caller's, set before.
-cdef bint connections_init(Connections* cs) noexcept nogil
-cdef void connections_free(Connections* cs) noexcept nogil      # closes every connection
-# Take a socket in: it is this reactor's from here on, and counted in `load` already. NULL: it could not be kept.
-cdef Connection* connections_adopt(Connections* cs, const SocketMessage* m) noexcept nogil
-cdef void connections_answer(Connections* cs, const AnswerMessage* m) noexcept nogil
-# Run the turns that are pending. After the last event of a tick, before anything else.
-cdef void connections_catch_up(Connections* cs) noexcept nogil
-cdef void connections_push(Connections* cs, const PushMessage* m) noexcept nogil
-# Let those go on that are HELD, if the pause has ended.
-cdef void connections_release(Connections* cs) noexcept nogil
-# Send what the turns of this tick have written.
-cdef void connections_flush(Connections* cs) noexcept nogil
-# One turn for each connection that is queued now.
-cdef void connections_turns(Connections* cs) noexcept nogil
-# Timeouts and limits of a tenth of the connections.
-cdef void connections_sweep(Connections* cs) noexcept nogil
-cdef bint connections_want_sweeps(const Connections* cs) noexcept nogil
 # The connection of a slot below chunk_count * CHUNK; its mode may be CONN_FREE.
 cdef inline Connection* connection_at(const Connections* cs, uint32_t slot) noexcept nogil:
     return &cs.chunks[slot // CHUNK][slot % CHUNK]
 
-# The poller has something for c. ORDER: only between a wait and whatever takes sockets in: the events of one wait may
-# name a connection that an earlier one of them has ended, and its slot must not have a new tenant by then.
-cdef void connection_ready(Connections* cs, Connection* c, uint32_t what) noexcept nogil
-cdef void connection_close(Connections* cs, Connection* c) noexcept nogil       # at once, with output unsent
-# End when the requests that have come in are answered, also those that are still in the socket's buffer.
-cdef void connection_finish(Connections* cs, Connection* c) noexcept nogil
-cdef uint64_t next_client_id() noexcept nogil                   # of the process, from 1
-cdef uint64_t peak_value(const Peak* p, int64_t mono_ms) noexcept nogil
+cdef inline size_t connection_unsent(const Connection* c) noexcept nogil:
+    """What the kernel has not taken yet."""
+    return output_unsent(&c.session.out, &c.sent) + (c.host.unsent if c.host != NULL else 0)
+
+cdef inline void hosted_mark(Connections* cs, Hosted* h) noexcept nogil:
+    """Something is to be done with the transport."""
+    if h.marked:
+        return
+    h.marked = True
+    h.next = NULL
+    if cs.marked == NULL:
+        cs.marked = h
+    else:
+        cs.marked_last.next = h
+    cs.marked_last = h

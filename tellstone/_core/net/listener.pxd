@@ -1,8 +1,10 @@
-"""Accepting: one reactor watches all listening sockets and hands each new connection to the reactor with the fewest.
+"""Accepting: one thread watches all listening sockets and hands each new connection to the thread with the fewest.
 
 One acceptor and not one listener a thread (SO_REUSEPORT): the kernel would deal connections out by hash, and a few
 long-lived ones easily end up on one thread.
-LOCK: of the accepting reactor's thread; `accepted` and `rejected` are relaxed.
+A reactor's listeners are in its poller. An event loop has readers for them; it looks at `watched` after every call, and
+adds and removes its readers to match.
+LOCK: of the accepting thread; `accepted` and `rejected` are relaxed.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -23,7 +25,7 @@ cdef struct Listener:
 cdef struct Acceptor:
     Listener listeners[LISTENERS_MAX]
     uint32_t listener_count
-    Connections** reactors              # all of the group; the accepting one is first
+    Connections** reactors              # of all threads of the group; the accepting one is first
     uint32_t reactor_count
     uint32_t next                       # who comes first among equals
     int64_t paused_until                # monotonic ms; 0: not paused

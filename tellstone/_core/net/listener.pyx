@@ -7,8 +7,9 @@ from tellstone._core.base.atomics cimport add_u32, relaxed_u32, relaxed_u64, sto
 from tellstone._core.base.poller cimport POLL_READ, poller_add, poller_remove
 from tellstone._core.base.socket cimport SOCK_AGAIN, SOCK_BROKEN, SOCK_SCARCE, sock_accept, sock_close, sock_write
 from tellstone._core.base.stamp cimport check_layout
-from tellstone._core.net.connection cimport connections_adopt, next_client_id
+from tellstone._core.net.connection cimport Connections
 from tellstone._core.net.mailbox cimport MAIL_SOCKET, SocketMessage, mailbox_send, socket_message
+from tellstone._core.net.turns cimport connections_adopt, next_client_id
 from tellstone._core.session.session cimport WIRE_NATIVE, Wire
 
 check_layout(__name__)
@@ -44,16 +45,16 @@ cdef bint acceptor_watch(Acceptor* a) noexcept nogil:
         l = &a.listeners[i]
         if l.watched or l.fd < 0:
             continue
-        if poller_add(a.reactors[0].poller, l.fd, POLL_READ, <void*>(<uintptr_t>i * 2 + 1)) != 0:
+        if not a.reactors[0].hosted and poller_add(a.reactors[0].poller, l.fd, POLL_READ, <void*>(<uintptr_t>i * 2 + 1)) != 0:
             return False
         l.watched = True
     return True
 
 
 cdef void unwatch(Acceptor* a, Listener* l) noexcept nogil:
-    if l.watched:
+    if l.watched and not a.reactors[0].hosted:
         poller_remove(a.reactors[0].poller, l.fd, POLL_READ)
-        l.watched = False
+    l.watched = False
 
 
 cdef void acceptor_pause(Acceptor* a) noexcept nogil:
@@ -100,7 +101,7 @@ cdef uint64_t acceptor_clients(Acceptor* a) noexcept nogil:
 
 
 cdef uint32_t choose(Acceptor* a) noexcept nogil:
-    """The reactor with the fewest connections; among equals they take turns."""
+    """The thread with the fewest connections; among equals they take turns."""
     cdef uint32_t i, at, load
     cdef uint32_t best = a.next, least = <uint32_t>-1
     for i in range(a.reactor_count):
@@ -123,19 +124,19 @@ cdef void refuse(Acceptor* a, const Listener* l, int fd) noexcept nogil:
 
 
 cdef void hand_out(Acceptor* a, const Listener* l, int fd) noexcept nogil:
-    """To another reactor through its mailbox; to our own without a detour."""
+    """To another thread through its mailbox; to our own, if it can take it in here and now, without a detour."""
     cdef SocketMessage here
     cdef SocketMessage* m
     cdef uint32_t at = choose(a)
     cdef Connections* cs = a.reactors[at]
     add_u32(&cs.load, 1)
-    if at == 0:
+    if at == 0 and not cs.hosted:
         here.head.kind = MAIL_SOCKET
         here.fd = fd
         here.client_id = next_client_id()
         here.wire = l.wire
         here.path = l.path
-        connections_adopt(cs, &here)
+        connections_adopt(cs, &here, NULL)
         return
     m = socket_message(fd, next_client_id(), l.wire, l.path)
     if m == NULL:

@@ -115,7 +115,7 @@ cdef inline uint32_t native_list(View list, View* items, uint32_t room) noexcept
     return count if left == 0 else UINT32_MAX
 
 cdef inline void frame_head(char* at, FrameType type, size_t len) noexcept nogil:
-    """INVARIANT: len < 2^32 - 1; values and replies of a command are far smaller."""
+    """INVARIANT: len < UINT32_MAX; values are far smaller, and frame_end looks at the replies of commands."""
     put_be32(at, <uint32_t>(len + 1))
     at[4] = <char>type
 

@@ -2,6 +2,7 @@ from typing import Any, final
 
 from typing_extensions import Buffer
 
+from tellstone._core.session.records import Records
 from tellstone._core.store.keyspace import Store
 
 @final
@@ -13,5 +14,5 @@ class Parked:
 
 @final
 class Caller:
-    def __new__(cls, store: Store) -> Caller: ...
+    def __new__(cls, store: Store, records: Records | None = None) -> Caller: ...
     def call(self, words: tuple[Buffer | str | float, ...], /) -> tuple[str | None, Any]: ...

@@ -15,7 +15,9 @@ from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_PARKED
 from tellstone._core.command.client cimport CLIENT_CLOSE, CLIENT_EMBEDDED
 from tellstone._core.command.command cimport Context, command_call
+from tellstone._core.command.record cimport counters_free
 from tellstone._core.protocol.decode cimport decode_output
+from tellstone._core.session.records cimport Records, records_forget, records_watch
 from tellstone._core.store.keyspace cimport keyspace_now
 
 # The rows must be there before the first call is.
@@ -38,18 +40,26 @@ cdef class Parked:
 
 
 @cython.final
+@cython.no_gc_clear                 # the records watch the counters until __dealloc__ has told them
 cdef class Caller:
-    """A user of commands with a database and a name of its own, as a connection has. It belongs to one thread."""
+    """A user of commands with a database and a name of its own, as a connection has. It belongs to one thread. records: what its calls
+    are counted in; without, they leave nothing behind."""
 
-    def __cinit__(self, Store store not None):
+    def __cinit__(self, Store store not None, Records records=None):
         self.store = store
         self.client.proto = 3
         self.client.flags = CLIENT_EMBEDDED
         self.client.authenticated = 1
         self.client.fd = -1
         self.client.created_ms = keyspace_now(store.ks)
+        if records is not None:
+            records_watch(records, &self.counters)
+            self.records = records
 
     def __dealloc__(self):
+        if self.records is not None:
+            records_forget(self.records, &self.counters)
+        counters_free(&self.counters)
         outbuf_free(&self.out)
         free(self.client.name.ptr)
         free(self.client.lib_name.ptr)

@@ -24,6 +24,7 @@ cdef enum NativeCall:
     CALL_EMPTY_KEY = 7
     CALL_TOO_LONG = 8               # a value past proto-max-bulk-len
     CALL_NOTHING = 9                # COMMAND with an empty list
+    CALL_EXCLUDED = 10              # a command that has no place here: what it switches on would be sent between frames
 
 cdef struct Mark:                   # where a reply begins
     size_t at

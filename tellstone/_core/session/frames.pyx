@@ -74,6 +74,9 @@ cdef bint take_command(Request* r, View* argv, uint32_t room, View list) noexcep
         return True
     r.call = CALL_COMMAND
     r.row = command_find(argv[0].ptr, argv[0].len)
+    if r.row == monitor_row and r.argc == 1:
+        r.call = CALL_EXCLUDED
+        r.row = NULL
     return True
 
 
@@ -179,6 +182,8 @@ cdef const char* frame_refusal(uint8_t call) noexcept nogil:
         return b"ERR string exceeds maximum allowed size (proto-max-bulk-len)"
     if call == CALL_NOTHING:
         return b"ERR empty command"
+    if call == CALL_EXCLUDED:
+        return b"ERR MONITOR is not available over the native protocol"
     return NULL
 
 
@@ -214,6 +219,15 @@ cdef void end_error(OutBuf* o, uint8_t call, const Mark* mark, size_t body) noex
         o.len = mark.at + FRAME_HEAD + len
 
 
+cdef void end_reply(OutBuf* o, const Mark* mark, size_t body) noexcept nogil:
+    """A reply of many references to large values may be longer than a frame can say."""
+    cdef size_t len = o.len - body + o.ref_bytes - mark.ref_bytes
+    if len < UINT32_MAX:
+        frame_head(o.data + mark.at, FRAME_RESPONSE, len)
+    else:
+        replace(o, mark, FRAME_ERROR, b"ERR the reply is longer than a frame can be")
+
+
 cdef void frame_end(OutBuf* o, uint8_t call, const Mark* mark) noexcept nogil:
     cdef size_t body = mark.at + (0 if call == CALL_GET else FRAME_HEAD)
     if o.failed:
@@ -229,4 +243,4 @@ cdef void frame_end(OutBuf* o, uint8_t call, const Mark* mark) noexcept nogil:
     elif call == CALL_AUTH:
         replace(o, mark, FRAME_AUTH_OK, b"OK")
     elif call == CALL_COMMAND:
-        frame_head(o.data + mark.at, FRAME_RESPONSE, o.len - body + o.ref_bytes - mark.ref_bytes)
+        end_reply(o, mark, body)

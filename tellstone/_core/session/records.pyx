@@ -1,71 +1,90 @@
 """Counters and logs of calls, for Python (see records.pxd)."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from tellstone._core.base.bytesops cimport View
+from tellstone._core.base.atomics cimport store_u32
+from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport wall_us
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.command.client cimport Client
 from tellstone._core.command.record cimport (
-    COMMANDS_MAX, EVENT_COMMAND, EVENT_FAST_COMMAND, Counters, MonitorEvent, Tally, counters_free, counters_reset, monitor_history,
-    monitor_reset, monitor_set, record_call, record_error, slowlog_free, slowlog_init, slowlog_newest, slowlog_reset, slowlog_set,
-    tally_add, ticks_per_us,
+    COMMANDS_MAX, EVENT_COMMAND, EVENT_FAST_COMMAND, Counters, MonitorEvent, counters_add, counters_free, counters_reset, counters_told,
+    monitor_history, monitor_reset, monitor_set, record_call, record_error, slowlog_free, slowlog_init, slowlog_newest, slowlog_reset,
+    slowlog_set, ticks_per_us,
 )
 
 check_layout(__name__)
 
-cdef enum:
+cdef enum:                          # until `configure` says otherwise
     SLOWLOG_LENGTH = 128
+    SLOWER_THAN_US = 10000
 
 EVENTS = {"command": EVENT_COMMAND, "fast-command": EVENT_FAST_COMMAND}
 
 
 cdef class Records:
-    """What calls have left behind: counts and times by command, errors, the slow log, the latency monitor."""
+    """What calls have left behind: counts and times by command, errors, the slow log, the latency monitor.
 
-    def __cinit__(self):
-        if not slowlog_init(&self.slow, SLOWLOG_LENGTH):
+    one_by_one: time every call by itself. It costs a server some time, and a caller who makes one call after the other none.
+    """
+
+    def __cinit__(self, *, bint one_by_one=False):
+        if not slowlog_init(&self.slow, SLOWLOG_LENGTH, one_by_one) or not slowlog_set(&self.slow, SLOWER_THAN_US, SLOWLOG_LENGTH):
             raise MemoryError("no memory for the slow log")
         self.own.slow = &self.slow
 
     def __dealloc__(self):
         counters_free(&self.own)
         slowlog_free(&self.slow)
+        free(self.watched)
 
-    def configure(self, *, long long slow_us, uint32_t slow_max, unsigned long long monitor_ms):
+    def configure(self, *, long long slow_us, uint32_t slow_max, unsigned long long monitor_ms, bint tracking=True):
         """slow_us: calls that take as long go to the slow log, negative: none. slow_max: how many it keeps. monitor_ms: calls that take
-        as long are latency events; 0: none."""
+        as long are latency events; 0: none. tracking: record how the durations of each command are distributed."""
         if not slowlog_set(&self.slow, slow_us, slow_max):
             raise MemoryError("no memory for the slow log")
         monitor_set(&self.slow, monitor_ms)
+        store_u32(&self.slow.untracked, not tracking)
 
     def tally(self):
         """Counts since the last reset. rows: row of the command -> (calls, microseconds, failed, rejected, [(microseconds, calls), ...]
         from short to long). words: first word of error replies -> count."""
-        cdef Tally tally = Tally.__new__(Tally)
+        cdef Counters* total = <Counters*>calloc(1, sizeof(Counters))
         cdef uint32_t i
+        if total == NULL:
+            raise MemoryError()
+        lock_acquire(&self.lock)
         for i in range(self.count):
-            tally_add(tally, self.watched[i])
-        tally_add(tally, &self.own)
-        return tally.as_dict()
+            counters_add(total, self.watched[i])
+        counters_add(total, &self.own)
+        lock_release(&self.lock)
+        try:
+            return counters_told(total)
+        finally:
+            counters_free(total)
+            free(total)
 
     def reset(self, int row=-1):
         """Count from here. row: of the call that asks for it, which is the first to count again."""
         cdef uint32_t i
         if row >= COMMANDS_MAX:
             raise ValueError(f"row: {row} is none of the table's")
+        lock_acquire(&self.lock)
         for i in range(self.count):
             counters_reset(self.watched[i])
         counters_reset(&self.own)
         if row >= 0:
             self.own.calls[row] = 1
+        lock_release(&self.lock)
 
     def add_call(self, uint32_t row, double us, tuple args not None, *, bytes addr=b"", bytes name=b"", bint fast=False,
                  bytes error=None):
         """A call that Python has answered: its time, and the error reply (without the '-') if it has failed."""
         cdef View* argv
         cdef Client client
+        cdef uint64_t ticks
         if row >= COMMANDS_MAX:
             raise ValueError(f"row: {row} is none of the table's")
         argv = <View*>malloc((len(args) + 1) * sizeof(View))
@@ -78,15 +97,18 @@ cdef class Records:
         for i, arg in enumerate(args):
             argv[<size_t>i].ptr = <const char*><bytes>arg
             argv[<size_t>i].len = len(<bytes>arg)
-        record_call(&self.own, row, fast, <uint64_t>(us * ticks_per_us()), argv, <uint32_t>len(args), &client, wall_us() // 1000)
-        free(argv)
+        ticks = <uint64_t>(us * ticks_per_us())
+        lock_acquire(&self.lock)
+        record_call(&self.own, row, fast, ticks, argv, <uint32_t>len(args), &client, wall_us() // 1000)
         if error is not None:
             self.own.failed[row] += 1
-            record_error(&self.own, error, len(error))
+            record_error(&self.own, <const char*>error, <size_t>len(error))
+        lock_release(&self.lock)
+        free(argv)
 
     @property
     def own_errors(self):
-        """Error replies of the calls that Python has answered."""
+        """Error replies of the calls that Python has answered, and of callers that have ended."""
         return self.own.errors
 
     # The slow log
@@ -117,14 +139,36 @@ cdef class Records:
 
 
 cdef int records_watch(Records r, Counters* c) except -1:
-    if r.count == WATCHED_MAX:
-        raise OverflowError("too many workers")
-    c.slow = &r.slow
-    r.watched[r.count] = c
-    r.count += 1
+    cdef Counters** more
+    cdef bint kept = True
+    lock_acquire(&r.lock)
+    if r.count == r.room:
+        more = <Counters**>realloc(r.watched, (2 * r.room + 4) * sizeof(Counters*))
+        kept = more != NULL
+        if kept:
+            r.watched = more
+            r.room = 2 * r.room + 4
+    if kept:
+        c.slow = &r.slow
+        r.watched[r.count] = c
+        r.count += 1
+    lock_release(&r.lock)
+    if not kept:
+        raise MemoryError()
     return 0
 
 
+cdef void records_forget(Records r, Counters* c) noexcept nogil:
+    cdef uint32_t i
+    lock_acquire(&r.lock)
+    for i in range(r.count):
+        if r.watched[i] == c:
+            r.count -= 1
+            r.watched[i] = r.watched[r.count]
+            counters_add(&r.own, c)
+            break
+    lock_release(&r.lock)
+
+
 cdef void records_release(Records r) noexcept:
-    """Their counts go with them."""
     r.count = 0
