@@ -1,4 +1,4 @@
-"""The command line. `tellstone` and `tellstone serve` are the same.
+"""The command line. `tellstone` and `tellstone serve` are the same, `tellstone bench` has options of its own.
 
 Exit status: 0 after a graceful stop, 1 if the server cannot start or fails, 2 if the command line or a variable cannot
 be understood, 128 and the signal's number if a second signal ended it. An operator's mistake is one line on standard
@@ -20,8 +20,13 @@ from tellstone.version import tellstone_version
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command line and answer the exit status."""
+    words = sys.argv[1:] if words is None else words
     try:
-        run(parse(sys.argv[1:] if words is None else words, os.environ))
+        if words[:1] == ["bench"]:
+            from tellstone.cli.bench import bench
+
+            return bench(words[1:])
+        run(parse(words, os.environ))
     except (OptionError, StartError) as error:
         print(f"tellstone: {error}", file=sys.stderr)
         return 2 if isinstance(error, OptionError) else 1

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Any, TypeVar
 
 from tellstone.config import BY_ENV, BY_FLAG, Option, Options, from_environment
 from tellstone.errors import OptionError
-from tellstone.units import Flag
+from tellstone.units import Flag, Kind
 
 COMMANDS = ("serve",)
+OTHERS = ("bench",)  # commands that have options of their own
 ASKED = ("--help", "--version")
 SHORT = {"-h": "--help"}
+KINDS = {flag: option.row.kind for flag, option in BY_FLAG.items()}
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -35,13 +40,17 @@ def nearest(word: str, words: Sequence[str]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+def value_of(kind: Kind[T], source: str, text: str) -> T:
+    """The value of a flag's or variable's text."""
+    try:
+        return kind.parse(text)
+    except ValueError:
+        raise OptionError(f"{source}: {text!r} is not {kind.allowed}") from None
+
+
 def take(invocation: Invocation, option: Option, source: str, text: str) -> None:
     """Set an option from a flag's or variable's text."""
-    try:
-        value = option.row.kind.parse(text)
-    except ValueError:
-        raise OptionError(f"{source}: {text!r} is not {option.row.kind.allowed}") from None
-    setattr(invocation.options, option.name, value)
+    setattr(invocation.options, option.name, value_of(option.row.kind, source, text))
     invocation.given.add(option.name)
 
 
@@ -64,18 +73,17 @@ def read_file(invocation: Invocation) -> None:
             invocation.given.add(name)
 
 
-def read_flag(invocation: Invocation, word: str, rest: Iterator[str]) -> None:
-    """Take a flag and its value: the part behind "=", else the next word. Yes-or-no flags need no value."""
+def flag_text(word: str, rest: Iterator[str], kinds: Mapping[str, Kind[Any]]) -> tuple[str, str]:
+    """A flag and its value: the part behind "=", else the next word. Yes-or-no flags need no value."""
     flag, given, text = word.partition("=")
-    option = BY_FLAG.get(flag)
-    if option is None:
-        raise OptionError(f"unknown option {flag}{nearest(flag, [*BY_FLAG, *ASKED])}")
-    kind = option.row.kind
+    kind = kinds.get(flag)
+    if kind is None:
+        raise OptionError(f"unknown option {flag}{nearest(flag, [*kinds, *ASKED])}")
     if not given:
         text = "true" if isinstance(kind, Flag) else next(rest, "")
         if not text or text.startswith("--"):
             raise OptionError(f"{flag} needs a value: {kind.allowed}")
-    take(invocation, option, flag, text)
+    return flag, text
 
 
 def parse(words: Sequence[str], environ: Mapping[str, str]) -> Invocation:
@@ -90,13 +98,16 @@ def parse(words: Sequence[str], environ: Mapping[str, str]) -> Invocation:
     commands: list[str] = []
     for word in rest:
         if word.startswith("-"):
-            read_flag(invocation, word, rest)
+            flag, text = flag_text(word, rest, KINDS)
+            take(invocation, BY_FLAG[flag], flag, text)
         elif word in COMMANDS and not commands:
             commands.append(word)
+        elif word in OTHERS:
+            raise OptionError(f"{word} has to come first")
         elif commands:
             raise OptionError(f"unexpected argument {word!r}")
         else:
-            raise OptionError(f"unknown command {word!r}{nearest(word, COMMANDS)}")
+            raise OptionError(f"unknown command {word!r}{nearest(word, [*COMMANDS, *OTHERS])}")
     if invocation.options.config:
         read_file(invocation)
     return invocation

@@ -10,6 +10,7 @@ HEAD = """\
 Tellstone, an in-memory key/value store for Redis clients and Python programs.
 
 Usage: tellstone [serve] [options]
+       tellstone bench [options]      put a load on a server; `tellstone bench --help` has its options
 """
 FOOT = """\
   --version                   Print the version and exit

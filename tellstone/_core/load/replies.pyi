@@ -1,0 +1,6 @@
+from typing import final
+
+@final
+class ReplyReader:
+    def __new__(cls, protocol: str) -> ReplyReader: ...
+    def feed(self, data: bytes) -> list[tuple[str, bytes]]: ...
