@@ -85,14 +85,18 @@ class Wire:
             raise Closed(b"".join(parts)) from e
         return b"".join(parts)
 
+    def encode(self, *args: Arg) -> bytes:
+        """A request as this connection sends it."""
+        return encode(*args)
+
     def call(self, *args: Arg) -> bytes:
-        self.send(encode(*args))
+        self.send(self.encode(*args))
         return self.reply()
 
     def pipeline(self, requests: Iterable[Sequence[Arg]]) -> list[bytes]:
         """Send all requests at once, reading meanwhile, however much that is."""
         requests = list(requests)
-        with self.sending(b"".join(encode(*request) for request in requests)):
+        with self.sending(b"".join(self.encode(*request) for request in requests)):
             return [self.reply() for _ in requests]
 
     @contextlib.contextmanager
