@@ -358,4 +358,5 @@ def test_a_stop_answers_what_has_come() -> None:
         until(lambda: served.figure("held") == 1)
         served.group.stop(5000)
         assert wire.rest() == OK + response(b"v") + response(CONTROL_REPLY) + PONGED
+        wire.close()
         assert served.group.join(5)

@@ -4,7 +4,7 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strlen
 
-from tellstone._core.base.atomics cimport relaxed_u64, store_u32, store_u64
+from tellstone._core.base.atomics cimport load_ptr, relaxed_u32, relaxed_u64, store_ptr, store_u32, store_u64
 from tellstone._core.base.bytesops cimport View, copy_bytes, same_bytes, same_word
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport mono_us, sleep_us
@@ -55,18 +55,17 @@ cdef void counters_reset(Counters* c) noexcept nogil:
 
 
 cdef void add_row(Counters* to, const Counters* more, uint32_t row) noexcept nogil:
+    cdef uint32_t* theirs = <uint32_t*>load_ptr(<void**>&more.latency[row])
     cdef uint32_t* latency
     cdef uint32_t i
     to.calls[row] += relaxed_u64(&more.calls[row])
     to.ticks[row] += relaxed_u64(&more.ticks[row])
     to.failed[row] += relaxed_u64(&more.failed[row])
     to.rejected[row] += relaxed_u64(&more.rejected[row])
-    if more.latency[row] == NULL:
-        return
-    latency = latency_row(to, row)
+    latency = latency_row(to, row) if theirs != NULL else NULL
     if latency != NULL:
         for i in range(<uint32_t>TICK_BUCKETS):
-            latency[i] += more.latency[row][i]
+            latency[i] += relaxed_u32(&theirs[i])
 
 
 cdef void counters_add(Counters* to, const Counters* more) noexcept nogil:
@@ -103,8 +102,8 @@ cdef void record_error(Counters* c, const char* text, size_t len) noexcept nogil
 
 cdef inline uint32_t* latency_row(Counters* c, uint32_t row) noexcept nogil:
     """The distribution of a row's durations, made when it is first asked for; NULL without memory."""
-    if c.latency[row] == NULL:
-        c.latency[row] = <uint32_t*>calloc(TICK_BUCKETS, sizeof(uint32_t))
+    if c.latency[row] == NULL:          # ORDER: it is all zeros before others can see it
+        store_ptr(<void**>&c.latency[row], calloc(TICK_BUCKETS, sizeof(uint32_t)))
     return c.latency[row]
 
 

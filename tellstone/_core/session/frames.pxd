@@ -8,7 +8,6 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.outbuf cimport OutBuf
-from tellstone._core.command.command cimport Command
 from tellstone._core.protocol.native cimport Frame, Taken
 from tellstone._core.session.batch cimport Worker
 
@@ -45,5 +44,3 @@ cdef void frame_end(OutBuf* o, uint8_t call, const Mark* mark) noexcept nogil
 cdef uint32_t frame_items(const Frame* f, View* items, uint32_t room) noexcept nogil
 # The error of a call that has no row, a C string; NULL: it has one.
 cdef const char* frame_refusal(uint8_t call) noexcept nogil
-# Whether a command has no place on a connection of frames: what it switches on would be sent between them.
-cdef bint frames_exclude(const Command* row) noexcept nogil

@@ -166,10 +166,6 @@ cdef uint32_t frame_items(const Frame* f, View* items, uint32_t room) noexcept n
     return native_list(q.value, items, room) if native_request(f, &q) else 0
 
 
-cdef bint frames_exclude(const Command* row) noexcept nogil:
-    return row == monitor_row
-
-
 # Replies --------------------------------------------------------------------------------------------------------
 
 

@@ -32,7 +32,7 @@ from tellstone._core.protocol.resp cimport (
 from tellstone._core.session.attention cimport ATTEND_MONITORS, Attention, attention_holds, attention_word
 from tellstone._core.session.batch cimport BATCH, BATCH_ARGS, Request
 from tellstone._core.session.frames cimport (
-    CALL_COMMAND, Mark, frame_begin, frame_end, frame_items, frame_refusal, frames_exclude, frames_front, frames_peek, frames_take,
+    CALL_COMMAND, Mark, frame_begin, frame_end, frame_items, frame_refusal, frames_front, frames_peek, frames_take,
 )
 from tellstone._core.store.grace cimport grace_join, grace_part
 from tellstone._core.store.keyspace cimport (
@@ -79,7 +79,7 @@ cdef void session_init(Session* s, uint64_t id, Wire wire, int64_t now) noexcept
     resp_init(&s.parser)
     s.wire = wire
     s.client.id = id
-    s.client.proto = 2
+    s.client.proto = 2 if wire == WIRE_RESP else 3
     s.client.authenticated = 1
     s.client.fd = -1
     s.client.created_ms = now
@@ -167,7 +167,7 @@ cdef void session_resume(Session* s, const char* reply, size_t len, const Patch*
     end_of_command(s, was, refs)
     if s.wire == WIRE_NATIVE:
         frame_end(&s.out, s.call, &mark)
-    if patch.proto >= 0:
+    if patch.proto >= 0 and s.wire == WIRE_RESP:
         s.client.proto = <uint8_t>patch.proto
     if patch.db >= 0:
         s.client.db = patch.db
@@ -204,9 +204,11 @@ cdef inline int run_plain(Session* s, Context* c, const Command* row, bint hashe
 
 
 cdef int refuse_frame(Session* s, Context* c, const char* error) noexcept nogil:
+    cdef size_t was = s.out.len
     frame_write(&s.out, FRAME_ERROR, error, strlen(error))
     record_error(c.counters, error, strlen(error))
     s.client.commands += 1
+    end_of_command(s, was, s.out.ref_count)
     return FEED_NEED_DATA
 
 
@@ -217,13 +219,10 @@ cdef int run_framed(Session* s, Context* c, const Command* row, bint hashed) noe
     cdef const char* refusal = frame_refusal(s.call)
     if refusal != NULL:
         return refuse_frame(s, c, refusal)
-    if s.call == CALL_COMMAND:
-        s.client.proto = 3              # whatever a HELLO has asked for
-        if frames_exclude(row if row != NULL else command_find(c.argv[0].ptr, c.argv[0].len)):
-            return refuse_frame(s, c, b"ERR MONITOR is not available over the native protocol")
     frame_begin(&s.out, s.call, &mark)
     result = run_plain(s, c, row, hashed)
     frame_end(&s.out, s.call, &mark)
+    s.client.proto = 3                  # whatever HELLO or RESET has made of it
     return result
 
 
