@@ -48,6 +48,7 @@ cdef enum:
 
 cdef enum:
     NO_DEADLINE = -1
+    DATABASES = 16
 
 cdef inline uint8_t entry_type(const char* e) noexcept nogil:
     return (<uint8_t>e[0]) & ENTRY_TYPE

@@ -14,12 +14,12 @@ from tellstone._core.base.lock cimport Lock
 from tellstone._core.base.platform cimport wall_ms
 from tellstone._core.memory.arena cimport Arena
 from tellstone._core.memory.wheel cimport Wheel
+from tellstone._core.store.entry cimport DATABASES
 from tellstone._core.store.grace cimport Grace
 from tellstone._core.store.table cimport Found, Table
 
 cdef enum:
     DEADLINE_KEEP = -2              # shard_write: leave the deadline as it is
-    DATABASES = 16
 
 cdef struct Shared:                 # what all shards of a keyspace share
     Grace grace
