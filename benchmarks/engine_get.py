@@ -63,9 +63,9 @@ def locked_get_of(mapping: Any) -> Run:
 
 def contenders(items: dict[Key, bytes]) -> dict[str, Run]:
     engine = Engine()
-    engine.set_many(items)
+    engine.set_many(items.items())
     limited = Engine()
-    limited.set_many(items, ttl=3600)
+    limited.set_many(items.items(), ttl=3600)
     runs = {
         "d[k]": item_of(items),
         "d.get(k)": get_of(items),

@@ -321,6 +321,10 @@ cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_
     return status
 
 
+cdef int engine_get(Engine e, View key, char* room, size_t size, size_t* length) noexcept:
+    return read_quickly(&e.access, key, room, size, length)
+
+
 cdef object read_fully(Access* a, View key, char* room, size_t size):
     cdef Reading r
     cdef int status
@@ -407,6 +411,18 @@ cdef int write(Access* a, View key, Writing* w) except -1:
     if status < 0:
         raise error_of(status)
     return status == ST_OK
+
+
+cdef int engine_set(Engine e, View key, View value) noexcept:
+    cdef Writing w
+    if value.len >= ENTRY_BLOCK_FROM:
+        return ST_MORE
+    w.value = value
+    w.block = NULL
+    w.deadline = NO_DEADLINE
+    w.only_new = False
+    w.only_old = False
+    return at_key(&e.access, key, write_value, &w)
 
 
 cdef int remove(Place* place, void* detail) noexcept nogil:

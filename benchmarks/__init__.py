@@ -1,0 +1,1 @@
+"""What the product costs: its parts in this process (`micro`), and as a server beside others (`compare`, `scaling`)."""
