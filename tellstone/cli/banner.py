@@ -22,7 +22,7 @@ def banner(server: Server) -> str:
         "redis": urls(server, "resp") or "not served: --enable-resp does",
         "native": urls(server, "native"),
         "shards": options.shards,
-        "threads": options.io_threads,
+        "threads": f"{options.io_threads}, {options.driver}",
         "memory": memory,
         "pid": os.getpid(),
     }

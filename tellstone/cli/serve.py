@@ -50,7 +50,11 @@ def announce(server: Server) -> None:
     log.info(
         "started",
         extra=fields(
-            version=tellstone_version(), shards=options.shards, io_threads=options.io_threads, pid=os.getpid()
+            version=tellstone_version(),
+            shards=options.shards,
+            io_threads=options.io_threads,
+            driver=options.driver,
+            pid=os.getpid(),
         ),
     )
     for listener in server.listeners:

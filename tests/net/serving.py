@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from wire import Wire
 
 from tellstone._core.net.control import ControlBridge, ControlCall, Report
@@ -46,6 +47,10 @@ driver = "native"  # what the tests are about; see conftest.py
 
 def make_group(*arguments: Any, **settings: Any) -> ReactorGroup | LoopGroup:
     return GROUPS[driver](*arguments, **settings)
+
+
+# For a test of what is the same code on both drivers.
+one_driver = pytest.mark.parametrize("driver", ["native"], indirect=True)
 
 
 class Served:

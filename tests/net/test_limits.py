@@ -8,7 +8,7 @@ import socket
 import time
 
 import pytest
-from net.serving import PONG, Served, small_buffers, unanswered, until
+from net.serving import PONG, Served, one_driver, small_buffers, unanswered, until
 from wire import Closed, Wire, encode
 
 pytestmark = pytest.mark.core
@@ -96,6 +96,7 @@ def test_the_soft_output_limit(value_server: Served) -> None:
         assert other.call("PING") == PONG
 
 
+@one_driver
 def test_a_short_visit_above_the_soft_limit_is_no_offence(value_server: Served) -> None:
     value_server.group.configure(output_limit=(0, 1 << 20, 1))
     with small_buffers(value_server.connect()) as wire:
@@ -118,6 +119,7 @@ def test_an_argument_that_is_too_long() -> None:
 
 
 @pytest.mark.slow
+@one_driver
 def test_a_request_of_endless_arguments() -> None:
     """Each argument is short enough, all of them together are not."""
     with Served(max_request=1000) as served, served.connect() as other:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from net.serving import CONTROL, CONTROL_REPLY, PONG, Served, until
+from net.serving import CONTROL, CONTROL_REPLY, PONG, Served, one_driver, until
 from wire import Wire, encode
 
 pytestmark = pytest.mark.core
@@ -163,6 +163,7 @@ def test_monitors_are_never_paused(served: Served) -> None:
         assert shown(watching) == [b'"ECHO" "later"']  # once
 
 
+@one_driver
 def test_a_monitor_is_never_idle(served: Served) -> None:
     served.group.configure(idle_timeout_s=0.1)
     with monitor(served) as watching:

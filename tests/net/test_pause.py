@@ -6,7 +6,7 @@ import socket
 import time
 
 import pytest
-from net.serving import CONTROL, CONTROL_REPLY, PONG, Served, until
+from net.serving import CONTROL, CONTROL_REPLY, PONG, Served, one_driver, until
 from wire import Wire, encode
 
 pytestmark = pytest.mark.core
@@ -66,6 +66,7 @@ def test_it_ends_by_itself(served: Served) -> None:
         assert time.monotonic() - begun < 0.15
 
 
+@one_driver
 def test_a_later_pause_only_extends(served: Served) -> None:
     with served.connect() as wire:
         begun = time.monotonic()
@@ -79,6 +80,7 @@ def test_a_later_pause_only_extends(served: Served) -> None:
         assert time.monotonic() - begun < 0.15
 
 
+@one_driver
 def test_the_stronger_mode_wins(served: Served) -> None:
     with served.connect() as wire:
         begun = time.monotonic()

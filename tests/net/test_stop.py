@@ -50,7 +50,7 @@ def test_stop_waits_for_control_calls(asked: Served) -> None:
         assert not asked.group.join(0.2)
         call.answer(b"+at last\r\n")
         assert wire.rest() == b"+at last\r\n" + PONG
-        assert asked.group.join(10)
+    assert asked.group.join(10)
 
 
 def test_stop_ends_after_the_grace(asked: Served) -> None:

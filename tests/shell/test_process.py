@@ -145,9 +145,11 @@ def test_a_unix_socket_left_by_a_dead_server_is_taken_over(start: Start, socket_
         assert wire.call("PING") == b"+PONG\r\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_lets_what_was_sent_be_answered(resp: Start, number: signal.Signals) -> None:
-    one = resp()
+@pytest.mark.parametrize(
+    ("number", "driver"), [(signal.SIGINT, "native"), (signal.SIGTERM, "native"), (signal.SIGTERM, "asyncio")]
+)
+def test_a_signal_lets_what_was_sent_be_answered(resp: Start, number: signal.Signals, driver: str) -> None:
+    one = resp("--driver", driver)
     with one.connect() as wire:
         wire.call("PING")
         wire.send(encode("DEBUG", "SLEEP", "0.5") + encode("ECHO", "behind"))
@@ -161,8 +163,9 @@ def test_a_signal_lets_what_was_sent_be_answered(resp: Start, number: signal.Sig
     one.line("stopped")
 
 
-def test_a_connection_that_does_not_finish_is_cut(resp: Start) -> None:
-    one = resp("--shutdown-timeout=500ms")
+@pytest.mark.parametrize("driver", ["native", "asyncio"])
+def test_a_connection_that_does_not_finish_is_cut(resp: Start, driver: str) -> None:
+    one = resp("--shutdown-timeout=500ms", "--driver", driver)
     with one.connect() as wire:
         wire.send(encode("DEBUG", "SLEEP", "100"))
         time.sleep(0.2)
@@ -184,8 +187,10 @@ def test_an_idle_connection_does_not_hold_it_up(resp: Start) -> None:
         assert time.monotonic() - begun < 5
 
 
-def test_a_second_signal_ends_it_at_once(start: Start, socket_path: Path) -> None:
-    one = start("--enable-resp", f"--resp-addr=unix:{socket_path}", "--shutdown-timeout=1m")
+@pytest.mark.parametrize("driver", ["native", "asyncio"])
+def test_a_second_signal_ends_it_at_once(start: Start, socket_path: Path, driver: str) -> None:
+    words = ("--enable-resp", f"--resp-addr=unix:{socket_path}", "--shutdown-timeout=1m")
+    one = start(*words, "--driver", driver)
     with one.connect() as wire:
         wire.send(encode("DEBUG", "SLEEP", "100"))
         time.sleep(0.2)

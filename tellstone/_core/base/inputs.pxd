@@ -1,4 +1,4 @@
-"""Views of what a program hands in: bytes-like objects, str as UTF-8, numbers as redis-py writes them; never a pickle.
+"""Views of what a program hands in: bytes-like objects, str as UTF-8, numbers as redis-py writes them; never a pickle. And spans of time.
 
 LIFETIME: a view is good while the object that came with it is kept: the argument itself, or what stands in for it.
 """
@@ -8,6 +8,8 @@ from cpython.float cimport PyFloat_Check
 from cpython.long cimport PyLong_Check
 from cpython.memoryview cimport PyMemoryView_FromObject, PyMemoryView_GET_BUFFER
 from cpython.unicode cimport PyUnicode_Check
+from libc.math cimport HUGE_VAL, llround
+from libc.stdint cimport int64_t
 
 from tellstone._core.base.bytesops cimport View
 
@@ -68,3 +70,30 @@ cdef inline object take_value(object o, View* v):
         elif PyLong_Check(o) and not isinstance(o, bool):
             o = int.__repr__(o)
     return take(o, v)
+
+cdef inline int64_t milliseconds(object ttl) except? -1:
+    """A number of seconds or a timedelta in whole milliseconds; what is not zero does not become zero."""
+    cdef double ms
+    if hasattr(ttl, "total_seconds"):
+        ttl = ttl.total_seconds()
+    if isinstance(ttl, bool) or not (PyLong_Check(ttl) or PyFloat_Check(ttl)):
+        from tellstone.errors import DataError
+        raise DataError(f"ttl is seconds or a timedelta, not {type(ttl).__name__}")
+    try:
+        ms = float(ttl) * 1000.0
+    except OverflowError:
+        ms = HUGE_VAL
+    if not -4e15 < ms < 4e15:               # 126,000 years; not a number is not between anything
+        from tellstone.errors import ArgumentError
+        raise ArgumentError(f"ttl: {ttl!r} is out of range")
+    if 0.0 < ms < 1.0:
+        return 1
+    return llround(ms)
+
+cdef inline int64_t positive_milliseconds(object ttl) except -1:
+    """The same for a time to live, which there must be some of."""
+    cdef int64_t ms = milliseconds(ttl)
+    if ms <= 0:
+        from tellstone.errors import ArgumentError
+        raise ArgumentError(f"ttl: {ttl!r} is not positive")
+    return ms

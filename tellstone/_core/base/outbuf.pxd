@@ -1,7 +1,7 @@
 """Growable output: the bytes of replies in order, with counted blocks spliced in by reference.
 
 One thread uses an OutBuf at a time and owns what it points to. `data` may be lent by a driver that recycles
-buffers (see net.reactor); it is always memory of malloc. When memory runs out `failed` is set, what is there is
+buffers (see net.sending); it is always memory of malloc. When memory runs out `failed` is set, what is there is
 no longer the truth, and the owner closes the connection.
 """
 from libc.stdint cimport uint32_t

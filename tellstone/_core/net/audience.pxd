@@ -1,7 +1,7 @@
-"""An audience: clients of a group, on whichever reactors, that are sent the same bytes. The monitors are one.
+"""An audience: clients of a group, on whichever threads, that are sent the same bytes. The monitors are one.
 
-What is sent goes through the mailboxes, also to clients of the sending reactor: so everybody of an audience gets everything in the
-order in which it was sent. A member whose reactor cannot keep up, so that PUSH_BACKLOG bytes wait in its mailbox, is dropped and its
+What is sent goes through the mailboxes, also to clients of the sending thread: so everybody of an audience gets everything in the
+order in which it was sent. One whose thread cannot keep up, so that PUSH_BACKLOG bytes wait in its mailbox, is dropped and its
 connection cut; one that does not read is cut by the limit of its output, as any client is.
 
 LOCK: `lock` guards everything; the mailboxes' are below it.
@@ -15,8 +15,8 @@ from tellstone._core.session.attention cimport Attention
 cdef enum:
     PUSH_BACKLOG = 67108864
 
-cdef struct Member:
-    Mailbox* mailbox                    # of a reactor of the same group, which lives as long as the audience
+cdef struct AudienceMember:
+    Mailbox* mailbox                    # of a thread of the same group, which lives as long as the audience
     uint32_t slot
     uint32_t generation
 
@@ -24,7 +24,7 @@ cdef struct Audience:
     Lock lock
     uint32_t count
     uint32_t room
-    Member* members                     # malloc'ed
+    AudienceMember* members                     # malloc'ed
     Attention* attention                # told whether there is anybody
 
 cdef void audience_free(Audience* a) noexcept nogil

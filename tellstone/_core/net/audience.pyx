@@ -24,10 +24,10 @@ cdef void audience_free(Audience* a) noexcept nogil:
 
 cdef bint make_room_locked(Audience* a) noexcept nogil:
     cdef uint32_t room = a.room * 2 if a.room else MEMBERS_FIRST
-    cdef Member* members
+    cdef AudienceMember* members
     if a.count < a.room:
         return True
-    members = <Member*>realloc(a.members, room * sizeof(Member))
+    members = <AudienceMember*>realloc(a.members, room * sizeof(AudienceMember))
     if members == NULL:
         return False
     a.members = members
@@ -66,7 +66,7 @@ cdef void audience_leave(Audience* a, Mailbox* mailbox, uint32_t slot) noexcept 
     lock_release(&a.lock)
 
 
-cdef bint send_to(const Member* to, Block* block) noexcept nogil:
+cdef bint send_to(const AudienceMember* to, Block* block) noexcept nogil:
     """NULL instead of a block: it has missed something. False: it cannot go on."""
     cdef PushMessage* m
     if block != NULL and relaxed_u64(&to.mailbox.pushed) > PUSH_BACKLOG:
@@ -78,7 +78,7 @@ cdef bint send_to(const Member* to, Block* block) noexcept nogil:
 cdef void audience_send(Audience* a, const char* data, size_t len, const Mailbox* mailbox, uint32_t slot) noexcept nogil:
     cdef Block* block = block_new(len, len)
     cdef uint32_t i = 0
-    cdef Member* to
+    cdef AudienceMember* to
     if block != NULL:
         memcpy(block.data, data, len)
     lock_acquire(&a.lock)

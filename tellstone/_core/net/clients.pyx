@@ -1,4 +1,4 @@
-"""CLIENT LIST and CLIENT KILL over a reactor's connections (see clients.pxd)."""
+"""CLIENT LIST and CLIENT KILL over a member's connections (see clients.pxd)."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memset, strlen, strncmp

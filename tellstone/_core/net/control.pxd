@@ -1,10 +1,10 @@
-"""The bridge from reactors to Python: control commands go up, answers and reports come back.
+"""The bridge from the threads of a group to Python: control commands go up, answers and reports come back.
 
-    reactor thread                          Python thread (an asyncio reader on ControlBridge.fileno())
+    a member's thread                       the server's thread (an asyncio reader on ControlBridge.fileno())
     control_send_call(...)    --queue-->    for item in bridge.drain(): ...
     mailbox  <--AnswerMessage--             call.answer(reply)
 
-A reactor never waits here. When `capacity` calls wait already, control_send_call refuses and the reactor answers BUSY
+A member never waits here. When `capacity` calls wait already, control_send_call refuses and the member answers BUSY
 itself. Reports are never refused: somebody in Python has asked for them and counts them.
 LIFETIME: a ControlCall that dies without an answer answers with an error, so no connection waits for ever.
 """
@@ -26,7 +26,7 @@ cdef struct ControlItem:                # malloc'ed by the sender, owned by whoe
     uint32_t generation
     ParkedCall* parked
     uint64_t token                      # a report: of the question
-    uint32_t reactor
+    uint32_t member                     # who reports
     int64_t count
     char* lines                         # malloc'ed; NULL: the report is only the count
     size_t len
@@ -37,7 +37,7 @@ cdef bint control_send_call(
 ) noexcept nogil
 # Takes `lines`. Without memory the report is lost, and its asker has to time out.
 cdef void control_send_report(
-    Queue* q, uint64_t token, uint32_t reactor, int64_t count, char* lines, size_t len,
+    Queue* q, uint64_t token, uint32_t member, int64_t count, char* lines, size_t len,
 ) noexcept nogil
 
 cdef class ControlBridge:
@@ -59,6 +59,6 @@ cdef class ControlCall:
 
 cdef class Report:
     cdef readonly unsigned long long token
-    cdef readonly unsigned int reactor
+    cdef readonly unsigned int member
     cdef readonly long long count
     cdef readonly bytes lines

@@ -17,7 +17,7 @@ class ControlCall:
 @final
 class Report:
     token: int
-    reactor: int
+    member: int
     count: int
     lines: bytes | None
 

@@ -1,4 +1,4 @@
-"""The bridge from reactors to Python (see control.pxd)."""
+"""The bridge from a group to Python (see control.pxd)."""
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport strlen
@@ -45,7 +45,7 @@ cdef void item_free(ControlItem* item) noexcept nogil:
     free(item)
 
 
-# For reactors ---------------------------------------------------------------------------------------------------
+# For members ----------------------------------------------------------------------------------------------------
 
 
 cdef bint control_send_call(
@@ -63,14 +63,14 @@ cdef bint control_send_call(
     item.parked = parked
     if queue_push(q, &item.node, True) == QUEUE_OK:
         return True
-    item.mailbox = NULL                 # the reactor answers this one itself
+    item.mailbox = NULL                 # the member answers this one itself
     mailbox_unref(mailbox)
     item_free(item)
     return False
 
 
 cdef void control_send_report(
-    Queue* q, uint64_t token, uint32_t reactor, int64_t count, char* lines, size_t len,
+    Queue* q, uint64_t token, uint32_t member, int64_t count, char* lines, size_t len,
 ) noexcept nogil:
     cdef ControlItem* item = <ControlItem*>calloc(1, sizeof(ControlItem))
     if item == NULL:
@@ -78,7 +78,7 @@ cdef void control_send_report(
         return
     item.kind = CONTROL_REPORT
     item.token = token
-    item.reactor = reactor
+    item.member = member
     item.count = count
     item.lines = lines
     item.len = len
@@ -122,9 +122,9 @@ cdef class ControlCall:
 
 
 cdef class Report:
-    """What one reactor says to a question of ReactorGroup.ask_clients.
+    """What one thread says to a question of DriverGroup.ask_clients.
 
-    token: of the question. reactor: which one answers. lines: the CLIENT LIST lines of its clients, or None. count: how
+    token: of the question. member: which one answers. lines: the CLIENT LIST lines of its clients, or None. count: how
     many clients it has listed, or closed.
     """
 
@@ -150,7 +150,7 @@ cdef ControlCall call_of(ControlItem* item):
 cdef Report report_of(ControlItem* item):
     cdef Report report = Report.__new__(Report)
     report.token = item.token
-    report.reactor = item.reactor
+    report.member = item.member
     report.count = item.count
     report.lines = None if item.lines == NULL else item.lines[:item.len]
     return report
@@ -165,7 +165,7 @@ cdef void items_free(Node* node) noexcept nogil:
 
 
 cdef class ControlBridge:
-    """The queue between reactors and Python. capacity: how many control commands may wait; further ones hear BUSY."""
+    """The queue between the threads of a group and Python. capacity: how many control commands may wait; further ones hear BUSY."""
 
     def __cinit__(self, uint32_t capacity=1024):
         if queue_init(&self.queue, capacity) != 0:

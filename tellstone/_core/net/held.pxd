@@ -1,7 +1,7 @@
 """Input that a connection keeps between turns: the start of an unfinished request, or requests whose turn comes later.
 
 Most connections never have any, and those that do give the memory back as soon as it is worked off.
-LOCK: of the reactor's thread, as everything of a connection.
+LOCK: of the serving thread, as everything of a connection.
 """
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memmove

@@ -25,8 +25,8 @@ cdef struct Listener:
 cdef struct Acceptor:
     Listener listeners[LISTENERS_MAX]
     uint32_t listener_count
-    Connections** reactors              # of all threads of the group; the accepting one is first
-    uint32_t reactor_count
+    Connections** places                # of all threads of the group; the accepting one is first
+    uint32_t place_count
     uint32_t next                       # who comes first among equals
     int64_t paused_until                # monotonic ms; 0: not paused
     uint64_t accepted

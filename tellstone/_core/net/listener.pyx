@@ -45,15 +45,15 @@ cdef bint acceptor_watch(Acceptor* a) noexcept nogil:
         l = &a.listeners[i]
         if l.watched or l.fd < 0:
             continue
-        if not a.reactors[0].hosted and poller_add(a.reactors[0].poller, l.fd, POLL_READ, <void*>(<uintptr_t>i * 2 + 1)) != 0:
+        if not a.places[0].hosted and poller_add(a.places[0].poller, l.fd, POLL_READ, <void*>(<uintptr_t>i * 2 + 1)) != 0:
             return False
         l.watched = True
     return True
 
 
 cdef void unwatch(Acceptor* a, Listener* l) noexcept nogil:
-    if l.watched and not a.reactors[0].hosted:
-        poller_remove(a.reactors[0].poller, l.fd, POLL_READ)
+    if l.watched and not a.places[0].hosted:
+        poller_remove(a.places[0].poller, l.fd, POLL_READ)
     l.watched = False
 
 
@@ -61,11 +61,11 @@ cdef void acceptor_pause(Acceptor* a) noexcept nogil:
     cdef uint32_t i
     for i in range(a.listener_count):
         unwatch(a, &a.listeners[i])
-    a.paused_until = a.reactors[0].mono_ms + ACCEPT_PAUSE_MS
+    a.paused_until = a.places[0].mono_ms + ACCEPT_PAUSE_MS
 
 
 cdef void acceptor_resume(Acceptor* a) noexcept nogil:
-    if a.paused_until and a.reactors[0].mono_ms >= a.paused_until:
+    if a.paused_until and a.places[0].mono_ms >= a.paused_until:
         a.paused_until = 0
         acceptor_watch(a)
 
@@ -95,8 +95,8 @@ cdef void acceptor_free(Acceptor* a) noexcept nogil:
 cdef uint64_t acceptor_clients(Acceptor* a) noexcept nogil:
     cdef uint32_t i
     cdef uint64_t n = 0
-    for i in range(a.reactor_count):
-        n += relaxed_u32(&a.reactors[i].load)
+    for i in range(a.place_count):
+        n += relaxed_u32(&a.places[i].load)
     return n
 
 
@@ -104,13 +104,13 @@ cdef uint32_t choose(Acceptor* a) noexcept nogil:
     """The thread with the fewest connections; among equals they take turns."""
     cdef uint32_t i, at, load
     cdef uint32_t best = a.next, least = <uint32_t>-1
-    for i in range(a.reactor_count):
-        at = (a.next + i) % a.reactor_count
-        load = relaxed_u32(&a.reactors[at].load)
+    for i in range(a.place_count):
+        at = (a.next + i) % a.place_count
+        load = relaxed_u32(&a.places[at].load)
         if load < least:
             best = at
             least = load
-    a.next = (best + 1) % a.reactor_count
+    a.next = (best + 1) % a.place_count
     return best
 
 
@@ -128,7 +128,7 @@ cdef void hand_out(Acceptor* a, const Listener* l, int fd) noexcept nogil:
     cdef SocketMessage here
     cdef SocketMessage* m
     cdef uint32_t at = choose(a)
-    cdef Connections* cs = a.reactors[at]
+    cdef Connections* cs = a.places[at]
     add_u32(&cs.load, 1)
     if at == 0 and not cs.hosted:
         here.head.kind = MAIL_SOCKET
@@ -150,7 +150,7 @@ cdef void acceptor_ready(Acceptor* a, uint32_t listener) noexcept nogil:
     cdef Listener* l = &a.listeners[listener]
     cdef int fd
     cdef int accepts
-    cdef uint64_t most = relaxed_u64(&a.reactors[0].settings.max_clients)
+    cdef uint64_t most = relaxed_u64(&a.places[0].settings.max_clients)
     for accepts in range(ACCEPTS_MAX):
         if l.fd < 0:
             return

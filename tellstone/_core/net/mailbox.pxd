@@ -1,9 +1,9 @@
-"""What other threads tell a reactor: new sockets, answers to parked calls, questions about its clients, bytes for one of them.
+"""What other threads tell a member of a group: new sockets, answers to parked calls, questions about its clients, bytes for one of them.
 
-A mailbox is counted: its reactor holds one count, every call on its way through Python another, so an answer that comes
-after the reactor has ended finds a closed mailbox and is dropped.
+A mailbox is counted: its member holds one count, every call on its way through Python another, so an answer that comes
+after the member has ended finds a closed mailbox and is dropped.
 A message is one malloc'ed piece that begins with a Message; the kinds differ in what follows. A further kind needs its
-struct here and its arm in net.reactor.
+struct here and its arm in net.member.
 """
 from libc.stdint cimport uint32_t, uint64_t
 

@@ -1,4 +1,4 @@
-"""Mailboxes of reactors (see mailbox.pxd)."""
+"""Mailboxes of members (see mailbox.pxd)."""
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy

@@ -174,7 +174,7 @@ cdef Group* group_new(uint32_t members) noexcept nogil:
         free(g)
         return NULL
     g.monitors.attention = &g.attention
-    g.acceptor.reactors = g.places
+    g.acceptor.places = g.places
     return g
 
 
@@ -199,7 +199,7 @@ cdef bint group_add(Group* g, Keyspace* ks, Queue* control) noexcept nogil:
     cs.mono_ms = mono_us() // 1000
     g.places[g.count] = cs
     g.count += 1
-    g.acceptor.reactor_count = g.count
+    g.acceptor.place_count = g.count
     return connections_init(cs)
 
 

@@ -1,6 +1,6 @@
 """How much of an OutBuf has been sent, and sending it: one write, or one writev where counted blocks are spliced in.
 
-LOCK: of the reactor's thread, as everything of a connection.
+LOCK: of the serving thread, as everything of a connection.
 """
 from libc.stdint cimport uint32_t
 from libc.string cimport memmove

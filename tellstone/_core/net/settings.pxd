@@ -1,6 +1,6 @@
-"""What a group of reactors is told by configuration. Zero means no limit, or off.
+"""What a group of threads is told by configuration. Zero means no limit, or off.
 
-LOCK: none. ReactorGroup.configure stores each field atomically, reactors load it relaxed whenever they need it: a
+LOCK: none. DriverGroup.configure stores each field atomically, the threads load it relaxed whenever they need it: a
 setting need not change in all threads at once.
 """
 from libc.stdint cimport uint64_t
