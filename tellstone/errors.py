@@ -3,6 +3,8 @@
 A leaf: the core raises from here too, so this module imports nothing.
 """
 
+from __future__ import annotations
+
 
 class Error(Exception):
     """Base of everything Tellstone raises by itself."""
@@ -25,8 +27,24 @@ class OutOfMemoryError(ResponseError):
     """A write was refused because the memory ceiling is reached. Reads and deletions go on."""
 
 
+class AuthenticationError(ResponseError):
+    """A server of the native protocol wants a user and a password, and these were not them."""
+
+
 class ClosedError(Error):
-    """The engine has been closed."""
+    """The engine has been closed, or the client."""
+
+
+class ConnectError(Error, ConnectionError):
+    """No connection to the server could be had. The request has not been sent."""
+
+
+class ConnectionLostError(Error, ConnectionError):
+    """The connection ended before the answer came. The request may have been carried out, or not."""
+
+
+class TimedOutError(Error, TimeoutError):
+    """The answer did not come in time. The request may have been carried out, or will be."""
 
 
 class DataError(Error, TypeError):
@@ -35,6 +53,19 @@ class DataError(Error, TypeError):
 
 class ArgumentError(Error, ValueError):
     """An argument of the right type is out of its range, or arguments exclude each other."""
+
+
+class BufferSizeError(ArgumentError):
+    """A value does not fit the buffer it was to be read into. Nothing has been written there."""
+
+    def __init__(self, needed: int, size: int) -> None:
+        super().__init__(f"the value has {needed} bytes, and the buffer room for {size}")
+        self.needed = needed
+        self.size = size
+
+    def __reduce__(self) -> tuple[type[BufferSizeError], tuple[int, int]]:
+        """Pickle as the two numbers."""
+        return BufferSizeError, (self.needed, self.size)
 
 
 class ProtocolError(Error):

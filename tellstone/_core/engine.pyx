@@ -11,7 +11,6 @@ LIFETIME: `keep` is what a view of an argument lives by (base.inputs).
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.float cimport PyFloat_Check
 from cpython.long cimport PyLong_Check
-from libc.math cimport HUGE_VAL, llround
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -22,7 +21,7 @@ from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.decimal cimport DECIMAL_ROOM
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.glob cimport glob_matches
-from tellstone._core.base.inputs cimport take, take_value
+from tellstone._core.base.inputs cimport milliseconds, positive_milliseconds, take, take_value
 from tellstone._core.base.lock cimport lock_acquire, lock_release, lock_try
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free
 from tellstone._core.base.stamp cimport check_layout
@@ -93,24 +92,6 @@ cdef object error_of(int status):
 # Arguments ------------------------------------------------------------------------------------------------------
 
 
-cdef int64_t milliseconds(object ttl) except? -1:
-    """A number of seconds or a timedelta in whole milliseconds; what is not zero does not become zero."""
-    cdef double ms
-    if hasattr(ttl, "total_seconds"):
-        ttl = ttl.total_seconds()
-    if isinstance(ttl, bool) or not (PyLong_Check(ttl) or PyFloat_Check(ttl)):
-        raise DataError(f"ttl is seconds or a timedelta, not {type(ttl).__name__}")
-    try:
-        ms = float(ttl) * 1000.0
-    except OverflowError:
-        ms = HUGE_VAL
-    if not -4e15 < ms < 4e15:               # 126,000 years; not a number is not between anything
-        raise ArgumentError(f"ttl: {ttl!r} is out of range")
-    if 0.0 < ms < 1.0:
-        return 1
-    return llround(ms)
-
-
 cdef int64_t natural(str name, object number) except -1:
     if isinstance(number, bool) or not PyLong_Check(number):
         raise DataError(f"{name}: a whole number, not {type(number).__name__}")
@@ -120,10 +101,7 @@ cdef int64_t natural(str name, object number) except -1:
 
 
 cdef int64_t deadline_in(Keyspace* ks, object ttl) except -1:
-    cdef int64_t ms = milliseconds(ttl)
-    if ms <= 0:
-        raise ArgumentError(f"ttl: {ttl!r} is not positive")
-    return keyspace_now(ks) + ms
+    return keyspace_now(ks) + positive_milliseconds(ttl)
 
 
 # Working on a key -----------------------------------------------------------------------------------------------

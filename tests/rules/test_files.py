@@ -12,7 +12,7 @@ from rules.cython_source import CORE, PACKAGE, ROOT, core_files, imports, module
 
 TOP = {
     *("pyproject.toml", "setup.py", "tellstone", "tests", "benchmarks", "cibuildwheel.toml", "Taskfile.yml"),
-    *("README.md", "LICENSE", ".ci", ".gitignore", "docs"),
+    *("README.md", "LICENSE", ".ci", ".gitignore", "docs", "examples"),
 }
 # Spelled in pieces, so that this file passes its own test.
 MACHINE = re.compile(

@@ -9,8 +9,8 @@ import sys
 import pytest
 from rules.cython_source import PACKAGE
 
-HEAVY = tuple(f"tellstone._core.{floor}" for floor in ("protocol", "command", "session", "net"))
-SHELL = ("tellstone.server", "tellstone.cli", "asyncio", "uvloop")
+HEAVY = tuple(f"tellstone._core.{floor}" for floor in ("protocol", "command", "session", "net", "client"))
+SHELL = ("tellstone.server", "tellstone.cli", "tellstone.client", "asyncio", "uvloop")
 
 
 def heavy(modules: list[str]) -> list[str]:

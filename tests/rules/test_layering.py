@@ -21,6 +21,8 @@ BELOW: dict[str, set[str]] = {
     "session": {"base", "memory", "store", "types", "protocol", "command"},
     # Drivers own sockets, threads and time; they hand a keyspace to sessions and know no command.
     "net": {"base", "memory", "store", "protocol", "session"},
+    # A program's connections to a server somewhere else.
+    "client": {"base", "protocol"},
     # The load is on the other side of the wire: it shares the words of the protocols with a server, and nothing else.
     "load": {"base", "protocol"},
 }

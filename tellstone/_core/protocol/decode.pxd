@@ -22,6 +22,8 @@ cdef struct Source:                 # replies in one piece of memory, with count
 
 # The only reply in an output buffer.
 cdef object decode_output(const OutBuf* out)
+# The only reply in a piece of memory.
+cdef object decode_whole(const char* data, size_t n)
 # The exception for the text of an error reply.
 cdef object response_error(const char* text, size_t n)
 

@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport INT64_MAX, int64_t, uint32_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memchr, memcpy, memmove
+from libc.string cimport memchr, memcpy, memmove, memset
 
 from tellstone._core.base.bytesops cimport parse_i64
 from tellstone._core.base.outbuf cimport OutBuf, OutRef
@@ -226,8 +226,16 @@ cdef object decode_output(const OutBuf* out):
     s.ref_count = out.ref_count
     value = decode_next(&s, [])
     if value is NOTHING or s.at != s.end:
-        raise ProtocolError("a command has not written exactly one reply")
+        raise ProtocolError("not exactly one reply of RESP")
     return value
+
+
+cdef object decode_whole(const char* data, size_t n):
+    cdef OutBuf out
+    memset(&out, 0, sizeof(OutBuf))
+    out.data = <char*>data
+    out.len = n
+    return decode_output(&out)
 
 
 # Incremental ----------------------------------------------------------------------------------------------------
