@@ -235,6 +235,21 @@ def test_what_an_ended_process_had_reserved_goes(tmp_path: Path, opened: Open) -
     assert files(tmp_path, "*.part") == ["notes.part"]
 
 
+def test_records_behind_what_recovery_has_found_are_not_replaced(tmp_path: Path, opened: Open) -> None:
+    log = opened()
+    for _ in range(3):
+        log.put(0, 0, b"key", b"v" * (MIB // 3))
+    assert log.commit() and log.close()
+    assert [s.first for s in segments(tmp_path)[0]] == [1, 3]
+    for seq in (0, 1, 2):
+        with pytest.raises(FileExistsError):
+            opened(seqs=[seq])
+    assert len(read_logs(tmp_path)[0]) == 3
+    last = tmp_path / "logs" / files(tmp_path)[1]
+    last.write_bytes(last.read_bytes()[:-100])  # torn, and so no record
+    assert opened(seqs=[2]).close()
+
+
 def test_a_torn_end_stays_and_does_not_count(tmp_path: Path, opened: Open) -> None:
     log = opened()
     for number in range(4):
