@@ -25,6 +25,7 @@ from tellstone.units import (
     Duration,
     Endpoint,
     Flag,
+    Folder,
     Kind,
     OutputBuffers,
     OutputLimit,
@@ -151,6 +152,39 @@ class Options:
     ] = timedelta(seconds=1)
     evict_slots: Annotated[int, Row(Whole(8, 1024), "Memory", "Slots of a level of a timing wheel")] = 256
 
+    enable_persistence: Annotated[bool, Row(Flag(), "Durability", "Keep the data on disk")] = False
+    persistence_dir: Annotated[str, Row(Folder(), "Durability", "Directory of the data", zero="the platform's")] = ""
+    wal_sync: Annotated[
+        str,
+        Row(
+            Choice(("always", "everysec", "no")),
+            "Durability",
+            "When the log is synced: always (before a reply), everysec, or no",
+            aliases=("appendfsync",),
+            part="durability",
+        ),
+    ] = "always"
+    snapshot_interval: Annotated[
+        timedelta,
+        Row(
+            Duration(SECOND, SECONDS_MAX * SECOND),
+            "Durability",
+            "Time from one snapshot to the next",
+            zero="by size only",
+            part="durability",
+        ),
+    ] = timedelta(0)
+    snapshot_bytes: Annotated[
+        int,
+        Row(
+            Size(0, INT64_MAX),
+            "Durability",
+            "Bytes of log after which a snapshot is taken",
+            zero="by time only",
+            part="durability",
+        ),
+    ] = 64 * 1024**2
+
     shards: Annotated[
         int,
         Row(Whole(0, 1024), "Threads", "Independent parts of the keyspace", zero="automatic", env="TSD_NUM_SHARDS"),
@@ -161,7 +195,7 @@ class Options:
         Row(
             Choice(("native", "asyncio")),
             "Threads",
-            "What these threads are: native, free of the interpreter, or asyncio, event loops",
+            "What they are: native threads, or asyncio event loops",
         ),
     ] = DRIVER
 
@@ -283,7 +317,7 @@ class Option:
     def shown_default(self) -> str:
         """The default as the help and the README give it."""
         shown = self.row.kind.show(self.default)
-        return f"{shown} ({self.row.zero})" if self.row.zero and not self.default else shown
+        return f"{shown} ({self.row.zero})".strip() if self.row.zero and not self.default else shown
 
 
 def options() -> Iterator[Option]:
@@ -321,12 +355,12 @@ def resp_address(options: Options) -> Address:
 FACTS = {
     fact.name: fact
     for fact in (
-        Fact("appendonly", "no"),
+        Fact("appendonly", lambda options: "yes" if options.enable_persistence else "no"),
         Fact("bind", lambda options: resp_address(options).host),
         Fact("cluster-enabled", lambda options: "yes" if options.cluster_mode == "emulated" else "no", lenient=False),
         Fact("daemonize", "no", lenient=False),
         Fact("databases", str(DATABASES), lenient=False),
-        Fact("dir", lambda _: os.getcwd()),
+        Fact("dir", lambda options: options.persistence_dir or os.getcwd()),
         Fact("enable-module-command", "no", lenient=False),
         Fact("logfile", "", lenient=False),
         Fact("maxmemory-policy", "noeviction"),

@@ -78,3 +78,7 @@ class OptionError(Error, ValueError):
 
 class StartError(Error):
     """The server cannot start: an address in use, a directory that may not be written. The text is one line."""
+
+
+class DamageError(StartError):
+    """Stored data is not whole, or of a later version. The text is one line: file, place, what is wrong, what helps."""

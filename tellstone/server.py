@@ -16,7 +16,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -28,7 +28,7 @@ from tellstone.automatic import automatic_shards, automatic_threads
 from tellstone.config import Options
 from tellstone.control import HANDLERS
 from tellstone.control.calls import note_call
-from tellstone.control.context import TOTALS, ClientFilter, ClientReport, Context
+from tellstone.control.context import TOTALS, ClientFilter, ClientReport, Context, Result
 from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Reply, encode, text
 from tellstone.errors import ResponseError, StartError
 from tellstone.listeners import Listener, close_all, listen, raise_file_limit, reason
@@ -37,6 +37,7 @@ from tellstone.units import CLIENT_CLASSES, MILLISECOND, SECOND, Address, show_d
 
 if TYPE_CHECKING:
     from tellstone._core.net.reactor import ReactorGroup
+    from tellstone.keeper import Keeper
     from tellstone.loops import LoopGroup
 
 SAMPLE_SECONDS = 0.5  # between two looks at the counters
@@ -104,7 +105,7 @@ class Server(Context):
     protocols: what to serve of "resp" and "native"; None for what the options say.
     """
 
-    parts = frozenset({"store", "reactors", "records", "server", "log"})
+    parts = frozenset({"store", "reactors", "records", "server", "log", "durability"})
 
     def __init__(
         self, options: Options, *, store: Store | None = None, protocols: Collection[str] | None = None
@@ -127,6 +128,7 @@ class Server(Context):
         self._tokens = itertools.count(1)
         self._samples: list[tuple[float, Mapping[str, int]]] = []
         self._thread: threading.Thread | None = None
+        self._keeper: Keeper | None = None
 
     # Life
 
@@ -140,10 +142,14 @@ class Server(Context):
             self._start(self._loop)
         except Exception as error:
             close_all(self.listeners)
+            if self._keeper is not None:
+                await self._keeper.close()
             failure = StartError(f"cannot start: {reason(error)}") if isinstance(error, OSError) else error
             self.ready.set_exception(failure)
             raise failure from None
         try:
+            if self._keeper is not None:
+                await self._keeper.load()
             await self._wake.wait()
         finally:
             await self._end()
@@ -191,6 +197,9 @@ class Server(Context):
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._fit_clients()
+        self.store.cluster = self.is_cluster
+        if self.options.enable_persistence:
+            self._keep()
         for protocol in self._protocols:
             self._listen(protocol)
         options = self.options
@@ -205,6 +214,13 @@ class Server(Context):
         loop.add_reader(self._bridge.fileno(), self._drain)
         self._sample()
         self.ready.set_result(None)
+
+    def _keep(self) -> None:
+        from tellstone.keeper import Keeper
+
+        self._keeper = Keeper(self.store, self.options)
+        self.persistence = self._keeper.persistence
+        self.store.loading = True
 
     def _listen(self, protocol: str) -> None:
         """Bind the address that the options have for a protocol, and put the port that port 0 has become there."""
@@ -235,6 +251,8 @@ class Server(Context):
             task.cancel()
         loop.remove_reader(self._bridge.fileno())
         close_all(self.listeners)
+        if self._keeper is not None:
+            await self._keeper.close()
 
     # Commands
 
@@ -317,6 +335,15 @@ class Server(Context):
         """See Context."""
         await asyncio.sleep(seconds)
 
+    async def work(self, function: Callable[[], Result]) -> Result:
+        """See Context. Works in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(None, function)
+
+    def save_later(self) -> None:
+        """See Context."""
+        assert self._keeper is not None
+        self._keeper.save_later()
+
     async def clients(self, wanted: ClientFilter, *, kill: bool = False) -> ClientReport:
         """See Context. Reactors that do not report in time are left out."""
         assert self._reactors is not None
@@ -353,6 +380,8 @@ class Server(Context):
         super().apply(part)
         if part == "log":
             set_level(self.options.log_level)
+        if part == "durability" and self._keeper is not None:
+            self._keeper.set_sync()
         if part == "reactors" and self._reactors is not None:
             self._require_files()
             self.store.max_value = self.options.proto_max_bulk_len

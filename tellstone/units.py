@@ -360,6 +360,26 @@ class Path(Kind[str]):
         return value
 
 
+@dataclass(frozen=True)
+class Folder(Path):
+    """A directory's name; empty is the platform's."""
+
+    metavar = "DIR"
+
+    @property
+    def allowed(self) -> str:
+        """See Kind."""
+        return "the name of a directory"
+
+    def parse(self, text: str) -> str:
+        """As it is."""
+        return super().parse(text) if text else text
+
+    def show(self, value: str) -> str:
+        """See Kind."""
+        return value
+
+
 def plain_number(number: float) -> str:
     """A number as Redis shows a percentile: no exponent, no zeros at its end."""
     return f"{number:f}".rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""The command line. `tellstone` and `tellstone serve` are the same, `tellstone bench` has options of its own.
+"""The command line. `tellstone` and `tellstone serve` are the same; the other commands have options of their own.
 
 Exit status: 0 after a graceful stop, 1 if the server cannot start or fails, 2 if the command line or a variable cannot
 be understood, 128 and the signal's number if a second signal ended it. An operator's mistake is one line on standard
@@ -11,8 +11,9 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from tellstone.cli.arguments import Invocation, parse
+from tellstone.cli.arguments import OTHERS, Invocation, parse
 from tellstone.cli.usage import usage
 from tellstone.errors import OptionError, StartError
 from tellstone.version import tellstone_version
@@ -22,10 +23,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run a command line and answer the exit status."""
     words = sys.argv[1:] if words is None else words
     try:
-        if words[:1] == ["bench"]:
-            from tellstone.cli.bench import bench
-
-            return bench(words[1:])
+        if words and words[0] in OTHERS:
+            command = import_module(f"tellstone.cli.{words[0]}")
+            return int(getattr(command, words[0])(words[1:]))
         run(parse(words, os.environ))
     except (OptionError, StartError) as error:
         print(f"tellstone: {error}", file=sys.stderr)

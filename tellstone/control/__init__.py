@@ -44,6 +44,7 @@ from tellstone.control.lolwut import lolwut
 from tellstone.control.memory import memory_doctor, memory_help, memory_malloc_stats, memory_purge, memory_stats
 from tellstone.control.modules import module_help, module_list, module_refused
 from tellstone.control.replication import failover, replconf, replicaof, sync
+from tellstone.control.saving import bgrewriteaof, bgsave, lastsave, save
 from tellstone.control.shutdown import shutdown
 from tellstone.control.slowlog import slowlog_get, slowlog_help, slowlog_len, slowlog_reset
 from tellstone.errors import ResponseError
@@ -92,6 +93,10 @@ HANDLERS: dict[str, Handler] = {
     "psync": sync,
     "replconf": replconf,
     **dict.fromkeys(("replicaof", "slaveof"), replicaof),
+    "bgrewriteaof": bgrewriteaof,
+    "bgsave": bgsave,
+    "lastsave": lastsave,
+    "save": save,
     "shutdown": shutdown,
     "slowlog|get": slowlog_get,
     "slowlog|help": slowlog_help,

@@ -7,13 +7,14 @@ but the coroutines of their context, so those of an Embedded one, which never su
 from __future__ import annotations
 
 import os
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tellstone._core.session.records import Records
 from tellstone.config import BY_NAME, Options
@@ -23,6 +24,9 @@ from tellstone.units import INT64_MAX, Address
 
 if TYPE_CHECKING:
     from tellstone._core.store.keyspace import Store
+    from tellstone.durability.persistence import Persistence
+
+Result = TypeVar("Result")
 
 SLOWLOG_MAX = 2**20  # calls that a slow log can hold; a longer one is not refused, it is just not longer
 MONITOR_MAX = INT64_MAX // 10**6  # milliseconds; more is never
@@ -118,6 +122,7 @@ class Context(ABC):
         self.addresses: dict[str, Address] = {}  # where clients are served, by protocol: "resp", "native"
         self.records = records or Records()  # of the calls that this context's connections make
         self.blocked: dict[int, Blocked] = {}  # by the client's number
+        self.persistence: Persistence | None = None  # what keeps the store on disk
         self.run_id = os.urandom(20).hex()
         self.started = time.time()
         self.startup_memory = self.peak_memory = store.used_memory
@@ -205,6 +210,14 @@ class Context(ABC):
         """Wait."""
 
     @abstractmethod
+    async def work(self, function: Callable[[], Result]) -> Result:
+        """Wait for a function that takes its time."""
+
+    @abstractmethod
+    def save_later(self) -> None:
+        """Begin to write a snapshot, and do not wait for it."""
+
+    @abstractmethod
     async def clients(self, wanted: ClientFilter, *, kill: bool = False) -> ClientReport:
         """The clients that pass a filter; they are disconnected with `kill`."""
 
@@ -246,6 +259,15 @@ class Embedded(Context):
     async def sleep(self, seconds: float) -> None:
         """Blocks the calling thread, as any call of an engine may."""
         time.sleep(seconds)  # noqa: ASYNC251
+
+    async def work(self, function: Callable[[], Result]) -> Result:
+        """Works in the calling thread."""
+        return function()
+
+    def save_later(self) -> None:
+        """Writes it in a thread of its own, which a program that ends does not wait for."""
+        assert self.persistence is not None
+        threading.Thread(target=self.persistence.save_gently, name="tellstone-snapshot", daemon=True).start()
 
     async def clients(self, wanted: ClientFilter, *, kill: bool = False) -> ClientReport:
         """Nobody."""

@@ -16,6 +16,7 @@ from tellstone.control.calls import commands_called, percentile
 from tellstone.control.context import Call, Context
 from tellstone.control.encode import Reply, Verbatim, text
 from tellstone.control.memory import look_at_memory, ratio, system_memory
+from tellstone.durability.saves import Saves
 from tellstone.units import plain_number
 from tellstone.version import REDIS_VERSION, tellstone_version
 
@@ -154,9 +155,13 @@ def memory(context: Context) -> Fields:
 
 
 def persistence(context: Context) -> Fields:
-    """There is none yet; clients ask whether a server is loading."""
+    """Snapshots are told as Redis tells its RDB files, the log as its append-only file; nothing forks."""
+    kept = context.persistence
+    saves = kept.saves if kept else Saves(last_time=int(context.started))
+    running = time.monotonic() - saves.begun if saves.begun >= 0 else -1
+    size = kept.log.bytes if kept and kept.recovered else 0
     return {
-        "loading": 0,
+        "loading": int(context.store.loading),
         "async_loading": 0,
         "current_cow_peak": 0,
         "current_cow_size": 0,
@@ -165,16 +170,16 @@ def persistence(context: Context) -> Fields:
         "current_save_keys_processed": 0,
         "current_save_keys_total": 0,
         "rdb_changes_since_last_save": 0,
-        "rdb_bgsave_in_progress": 0,
-        "rdb_last_save_time": int(context.started),
-        "rdb_last_bgsave_status": "ok",
-        "rdb_last_bgsave_time_sec": -1,
-        "rdb_current_bgsave_time_sec": -1,
-        "rdb_saves": 0,
+        "rdb_bgsave_in_progress": int(running >= 0),
+        "rdb_last_save_time": saves.last_time,
+        "rdb_last_bgsave_status": "ok" if saves.last_ok else "err",
+        "rdb_last_bgsave_time_sec": int(saves.last_duration),
+        "rdb_current_bgsave_time_sec": int(running),
+        "rdb_saves": saves.done,
         "rdb_last_cow_size": 0,
-        "rdb_last_load_keys_expired": 0,
-        "rdb_last_load_keys_loaded": 0,
-        "aof_enabled": 0,
+        "rdb_last_load_keys_expired": kept.recovery.expired if kept else 0,
+        "rdb_last_load_keys_loaded": kept.recovery.keys if kept else 0,
+        "aof_enabled": int(kept is not None),
         "aof_rewrite_in_progress": 0,
         "aof_rewrite_scheduled": 0,
         "aof_last_rewrite_time_sec": -1,
@@ -182,8 +187,9 @@ def persistence(context: Context) -> Fields:
         "aof_last_bgrewrite_status": "ok",
         "aof_rewrites": 0,
         "aof_rewrites_consecutive_failures": 0,
-        "aof_last_write_status": "ok",
+        "aof_last_write_status": "ok" if kept is None or not kept.recovered or kept.log.health == "ok" else "err",
         "aof_last_cow_size": 0,
+        **({"aof_current_size": size} if kept else {}),
         "module_fork_in_progress": 0,
         "module_fork_last_cow_size": 0,
     }

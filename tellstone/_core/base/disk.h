@@ -19,6 +19,14 @@
 #define TS_DISK_MODIFY 2  /* an existing file, to read and write */
 #define TS_DISK_CHUNK (1 << 30) /* bytes of one call */
 
+/* An errno that says that there is no room. */
+static inline int ts_disk_is_full(int error) {
+#ifdef EDQUOT
+  if (error == EDQUOT) return 1;
+#endif
+  return error == ENOSPC || error == EFBIG;
+}
+
 typedef int (*ts_disk_visit)(void *owner, const char *name); /* not 0: that will do */
 
 #ifdef _WIN32

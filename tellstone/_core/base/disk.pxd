@@ -11,6 +11,7 @@ cdef extern from "disk.h" nogil:
     enum: DISK_MODIFY "TS_DISK_MODIFY"              # an existing one, to read and write
     ctypedef int (*DiskVisit "ts_disk_visit")(void* owner, const char* name) noexcept nogil     # not 0: that will do
 
+    bint disk_is_full "ts_disk_is_full"(int error) noexcept         # an errno that says that there is no room
     int disk_open "ts_disk_open"(const char* path, int how) noexcept        # a descriptor
     void disk_close "ts_disk_close"(int fd) noexcept
     # All of it or an error, after which the bytes before it may be there

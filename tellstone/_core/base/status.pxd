@@ -38,3 +38,5 @@ cdef enum Status:
     ST_INVALID_SECOND_DB = -25
     ST_NOPROTO = -26
     ST_BUSY = -27                # the control ring is full
+    ST_STORAGE = -28             # the log cannot be written
+    ST_LOADING = -29             # what is on disk is being read

@@ -6,7 +6,7 @@ some of their arguments, as Redis does, so that a missing key hides what is wron
 A long value is counted and searched without the lock, over a count of its block. BITOP holds the shards of all its keys for as long as
 it computes: its result is one moment's.
 """
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport UINT64_MAX, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tellstone._core.base.atomics cimport relaxed_u64
@@ -19,7 +19,7 @@ from tellstone._core.command.command cimport Context
 from tellstone._core.command.places cimport Keys, keys_find, keys_lock, keys_unlock, open_key
 from tellstone._core.protocol.reply cimport reply_array, reply_error, reply_int, reply_null
 from tellstone._core.store.entry cimport ENTRY_BLOCK_FROM, NO_DEADLINE
-from tellstone._core.store.keyspace cimport Place, keyspace_close, place_count, place_exists, place_remove
+from tellstone._core.store.keyspace cimport Place, keyspace_close, place_count, place_exists, place_patched, place_remove
 from tellstone._core.types.bits cimport (
     BITS_AND, BITS_NOT, BITS_OR, BITS_XOR, BitOperation, Field, FieldOverflow, OVERFLOW_FAIL, OVERFLOW_SAT, OVERFLOW_WRAP, Span, bits_at,
     bits_combine, bits_count, bits_find, bits_invert, bits_reach, bits_set, field_get, field_last, field_put, field_sum,
@@ -364,7 +364,8 @@ cdef struct FieldCalls:             # what all of them come to
     uint64_t limit
     uint32_t count
     bint writes
-    uint64_t last                   # bit that one of them writes
+    uint64_t first                  # bits that one of them writes
+    uint64_t last
 
 
 cdef int read_field_type(Context* c, View text, Field* f) noexcept nogil:
@@ -440,6 +441,7 @@ cdef int calls_check(Context* c, FieldCalls* calls) noexcept nogil:
     cdef FieldCall call
     cdef int status
     memset(calls, 0, sizeof(FieldCalls))
+    calls.first = UINT64_MAX
     calls.limit = bit_limit(c)
     calls_begin(&call, calls.limit)
     status = calls_next(c, &call)
@@ -447,6 +449,8 @@ cdef int calls_check(Context* c, FieldCalls* calls) noexcept nogil:
         calls.count += 1
         if call.verb != FIELD_GET:
             calls.writes = True
+            if call.field.offset < calls.first:
+                calls.first = call.field.offset
             if field_last(&call.field) > calls.last:
                 calls.last = field_last(&call.field)
         status = calls_next(c, &call)
@@ -489,6 +493,8 @@ cdef int fields_locked(Context* c, Place* place, const FieldCalls* calls) noexce
     calls_begin(&call, calls.limit)
     while calls_next(c, &call) == ST_OK:
         call_run(c, &call, v.view)
+    if calls.writes:
+        place_patched(place, calls.first >> 3, (calls.last >> 3) - (calls.first >> 3) + 1)
     return ST_OK
 
 

@@ -3,7 +3,7 @@
 A handler checks its arguments, works through types and store, and writes one reply; or it answers a negative Status, which
 becomes the error reply in command_call. Handlers hold no state and are called without the GIL from any thread.
 
-ORDER: the gates are exists, arity, authenticated, permitted, memory; as in Redis's processCommand.
+ORDER: the gates are exists, arity, authenticated, permitted, memory, the log; as in Redis's processCommand.
 """
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -34,6 +34,7 @@ cdef enum CommandFlag:              # Redis's command flags, and their order in 
     CMD_NO_MULTI = 65536
     CMD_MOVABLE_KEYS = 131072
     CMD_ALLOW_BUSY = 262144
+    CMD_TELLS_HEALTH = 1048576      # ours: refused like a write where the log cannot be written (PING)
     CMD_QUICK = 524288              # ours: takes a constant time, so it is timed by the group (command.record)
 
 cdef enum:

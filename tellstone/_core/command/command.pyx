@@ -5,17 +5,18 @@ without collisions is searched once, at import; one comparison confirms it.
 """
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.string cimport memcpy, memset, strlen
+from libc.string cimport memcpy, memset, strerror, strlen
 
+from tellstone._core.base.atomics cimport relaxed_u32
 from tellstone._core.base.bytesops cimport View, get_u32, get_u64, same_word, view_is
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.ticks cimport ticks_now
-from tellstone._core.base.status cimport ST_ARITY, ST_OK, ST_OOM, ST_PARKED, ST_REPLIED
+from tellstone._core.base.status cimport ST_ARITY, ST_LOADING, ST_OK, ST_OOM, ST_PARKED, ST_REPLIED, ST_STORAGE
 from tellstone._core.command.client cimport CLIENT_CLOSE
 from tellstone._core.command.record cimport counters_precise, record_call, record_error
 from tellstone._core.protocol.reply cimport reply_error, reply_error_view, reply_status
-from tellstone._core.store.keyspace cimport keyspace_is_full
+from tellstone._core.store.keyspace cimport keyspace_is_full, keyspace_is_hurt
 
 check_layout(__name__)
 
@@ -178,7 +179,10 @@ cdef void record_reply(Context* c, size_t from_) noexcept nogil:
 
 cdef int refuse(Context* c, int status, const Command* row) noexcept nogil:
     cdef size_t was = c.out.len
-    reply_status(c.out, status, row.full_name)
+    if status == ST_STORAGE:
+        reply_status(c.out, status, strerror(<int>relaxed_u32(&c.ks.wal.error)))
+    else:
+        reply_status(c.out, status, row.full_name)
     record_reply(c, was)
     c.counters.rejected[row.id] += 1
     return ST_OK
@@ -188,13 +192,24 @@ cdef inline bint arity_fits(const Command* row, uint32_t argc) noexcept nogil:
     return argc == <uint32_t>row.arity if row.arity > 0 else argc >= <uint32_t>(-row.arity)
 
 
+cdef inline int closed_to(const Context* c, const Command* row) noexcept nogil:
+    """Why a command is refused now: ST_OOM, ST_STORAGE, ST_LOADING; or ST_OK. PING is what many clients use to ask."""
+    if row.flags & CMD_DENYOOM and keyspace_is_full(c.ks):
+        return ST_OOM
+    if row.flags & (CMD_WRITE | CMD_TELLS_HEALTH) and keyspace_is_hurt(c.ks):
+        return ST_STORAGE
+    if not row.flags & CMD_LOADING and relaxed_u32(&c.ks.loading):
+        return ST_LOADING
+    return ST_OK
+
+
 cdef const Command* command_admits(const Context* c, const Command* row) noexcept nogil:
     """As command_call decides it."""
     if row == NULL:
         row = command_find(c.argv[0].ptr, c.argv[0].len)
     if row != NULL and row.subs != NULL and c.argc > 1:
         row = find_subcommand(row, c.argv[1])
-    if row == NULL or not arity_fits(row, c.argc) or (row.flags & CMD_DENYOOM and keyspace_is_full(c.ks)):
+    if row == NULL or not arity_fits(row, c.argc) or closed_to(c, row):
         return NULL
     return row
 
@@ -232,6 +247,7 @@ cdef int handle_timed(Context* c) noexcept nogil:
 
 cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogil:
     cdef bint by_group                  # somebody else times the call
+    cdef int status
     if row == NULL:
         row = command_find(c.argv[0].ptr, c.argv[0].len)
         if row == NULL and from_browser(c.argv[0]):
@@ -248,8 +264,10 @@ cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogi
     if c.argc < <uint32_t>(row.arity if row.arity > 0 else -row.arity) or (row.arity > 0 and c.argc != <uint32_t>row.arity):
         return refuse(c, ST_ARITY, row)
     c.client.last_command = row.full_name
-    if row.flags & CMD_DENYOOM and keyspace_is_full(c.ks):
-        return refuse(c, ST_OOM, row)
+    if row.flags & (CMD_WRITE | CMD_DENYOOM | CMD_TELLS_HEALTH) or relaxed_u32(&c.ks.loading):
+        status = closed_to(c, row)
+        if status != ST_OK:
+            return refuse(c, status, row)
     c.counters.commands += 1
     c.counters.calls[row.id] += 1
     if row.handler == NULL:

@@ -25,6 +25,7 @@ from tellstone._core.protocol.reply cimport (
     reply_array, reply_bulk, reply_bulk_int, reply_bulk_text, reply_error, reply_int, reply_map, reply_null, reply_ok,
     reply_set, reply_simple, reply_verbatim,
 )
+from tellstone._core.store.keyspace cimport Keyspace
 from tellstone._core.store.shard cimport DATABASES
 
 check_layout(__name__)
@@ -209,7 +210,7 @@ cdef int hello_parse(Context* c, Hello* hello) noexcept nogil:
     return hello_options(c, hello)
 
 
-cdef void reply_hello(OutBuf* o, const Client* client) noexcept nogil:
+cdef void reply_hello(OutBuf* o, const Client* client, const Keyspace* ks) noexcept nogil:
     """In the protocol that has just been chosen."""
     reply_map(o, client.proto, 7)
     reply_bulk_text(o, b"server")
@@ -221,7 +222,10 @@ cdef void reply_hello(OutBuf* o, const Client* client) noexcept nogil:
     reply_bulk_text(o, b"id")
     reply_int(o, <int64_t>client.id)
     reply_bulk_text(o, b"mode")
-    reply_bulk_text(o, b"standalone")
+    if ks.cluster:
+        reply_bulk_text(o, b"cluster")
+    else:
+        reply_bulk_text(o, b"standalone")
     reply_bulk_text(o, b"role")
     reply_bulk_text(o, b"master")
     reply_bulk_text(o, b"modules")
@@ -245,7 +249,7 @@ cdef int cmd_hello(Context* c) noexcept nogil:
         return ST_NOMEM
     if hello.proto:
         c.client.proto = <unsigned char>hello.proto
-    reply_hello(c.out, c.client)
+    reply_hello(c.out, c.client, c.ks)
     return ST_OK
 
 

@@ -29,7 +29,7 @@ from tellstone._core.store.entry cimport (
 from tellstone._core.store.keyspace cimport (
     Place, ShardSet, keyspace_close, keyspace_find, keyspace_flush, keyspace_lock, keyspace_lock_all, keyspace_open,
     keyspace_random, keyspace_scan, keyspace_shard, keyspace_size, keyspace_swap, keyspace_unlock, keyspace_unlock_all,
-    keyspace_visit_locked, place_count, place_exists, place_remove, place_touch, place_write, shard_set_add, shard_set_clear,
+    keyspace_visit_locked, place_changed, place_count, place_exists, place_remove, place_touch, place_write, shard_set_add, shard_set_clear,
 )
 from tellstone._core.store.shard cimport DATABASES, shard_account, shard_set_deadline
 
@@ -334,6 +334,7 @@ cdef int move_value_locked(Place* source, Place* target) noexcept nogil:
     if to == NULL:
         return ST_NOMEM
     memcpy(to, value, length)
+    place_changed(target)
     entry_set_access(target.found.entry, access)
     keyspace_find(source.ks, source.db, source.key, source.hash, source.now, source)
     if encoding == ENC_BLOCK:
@@ -471,6 +472,7 @@ cdef int copy_value_locked(Place* source, Place* target) noexcept nogil:
         block_ref(block)
         target.part.block_bytes += block.room
         shard_account(target.part)
+    place_changed(target)
     return ST_OK
 
 

@@ -62,6 +62,8 @@ cdef Command* _add(str name, Command* parent, str parent_name, Handler handler, 
     row.flags = <uint64_t>sum(_FLAGS[word] for word in words)
     if complexity == "O(1)":
         row.flags |= CMD_QUICK
+    if handler == cmd_ping:
+        row.flags |= CMD_TELLS_HEALTH
     row.first_key, row.last_key, row.key_step = keys
     implied = [_IMPLIED[word] for word in words if word in _IMPLIED]
     if "admin" in words:
@@ -221,6 +223,8 @@ cdef int _server() except -1:
     cdef Command* config
     g = "server"
     c = "connection"
+    _row("bgrewriteaof", NULL, 1, "admin noscript no_async_loading", _NONE, g, "1.0.0", "O(N) in the keys, behind the scenes", "Shortens the log by a snapshot.")
+    _row("bgsave", NULL, -1, "admin noscript no_async_loading", _NONE, g, "1.0.0", "O(N) in the keys, behind the scenes", "Begins to write a snapshot.")
     command = _row("command", NULL, -1, "loading stale", _NONE, g, "2.8.13", "O(N) in the commands", "Describes all commands.", c)
     _sub(command, "count", NULL, 2, "loading stale", "2.8.13", "O(1)", "Answers how many commands there are.", c)
     _sub(command, "docs", NULL, -2, "loading stale", "7.0.0", "O(N) in the names asked for", "Answers the documentation of commands.", c)
@@ -240,8 +244,10 @@ cdef int _server() except -1:
     _row("flushall", cmd_flushall, -1, "write", _NONE, g, "1.0.0", "O(1); memory follows behind the scenes", "Deletes all keys of all databases.", "keyspace dangerous")
     _row("flushdb", cmd_flushdb, -1, "write", _NONE, g, "1.0.0", "O(1); memory follows behind the scenes", "Deletes all keys of the database.", "keyspace dangerous")
     _row("info", NULL, -1, "loading stale", _NONE, g, "1.0.0", "O(1)", "Tells about the server.", "dangerous")
+    _row("lastsave", NULL, 1, "loading stale fast", _NONE, g, "1.0.0", "O(1)", "Answers when the last snapshot was written.", "admin dangerous")
     _row("monitor", cmd_monitor, 1, _ADMIN, _NONE, g, "1.0.0", "O(1)", "Shows the commands of all clients as they are executed.")
     _row("role", cmd_role, 1, "noscript loading stale fast", _NONE, g, "2.8.12", "O(1)", "Answers the part this server plays in replication.", "admin dangerous")
+    _row("save", NULL, 1, "admin noscript no_async_loading no_multi", _NONE, g, "1.0.0", "O(N) in the keys", "Writes a snapshot and waits for it.")
     _row("shutdown", NULL, -1, "admin noscript loading stale no_multi allow_busy", _NONE, g, "1.0.0", "O(1)", "Ends the server.", "")
     _row("swapdb", cmd_swapdb, 3, "write fast", _NONE, g, "4.0.0", "O(1)", "Swaps two databases.", "keyspace dangerous")
     _row("time", cmd_time, 1, "loading stale fast", _NONE, g, "2.6.0", "O(1)", "Answers the server's time.", "")

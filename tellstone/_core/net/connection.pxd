@@ -156,6 +156,7 @@ cdef struct Connections:                # of one thread
     Traffic traffic
     Mailbox* mailbox                    # one count
     Audience* monitors                  # of the group
+    uint32_t hurt                       # bool: the log has failed, and those whose replies depended on it are gone
     Queue* control
     const Settings* settings
 

@@ -9,14 +9,15 @@ from tellstone._core.base.socket cimport SOCK_BROKEN, sock_close, sock_finish
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.net.audience cimport audience_leave
 from tellstone._core.net.connection cimport (
-    CONN_ENDING, CONN_HELD, CONN_LINGER, CONN_QUEUED, DEFERRED_MAX, OUTPUT_RECYCLED, OUTPUT_SIZE, OUTPUT_SPARE, Connection,
-    Connections, connection_unsent, hosted_mark,
+    CHUNK, CONN_ENDING, CONN_FREE, CONN_HELD, CONN_LINGER, CONN_QUEUED, DEFERRED_MAX, OUTPUT_RECYCLED, OUTPUT_SIZE, OUTPUT_SPARE,
+    Connection, Connections, connection_at, connection_unsent, hosted_mark,
 )
 from tellstone._core.net.held cimport held_free
 from tellstone._core.net.output cimport output_unsent, output_write
 from tellstone._core.net.slots cimport connection_account, slot_leave, step_out
 from tellstone._core.net.traffic cimport count, peak_note
 from tellstone._core.session.session cimport CLIENT_MONITOR, session_free
+from tellstone._core.store.keyspace cimport Keyspace, keyspace_commit, keyspace_is_hurt
 
 check_layout(__name__)
 
@@ -188,7 +189,33 @@ cdef void connection_sent(Connections* cs, Connection* c, size_t n) noexcept nog
         all_sent(cs, c)
 
 
-cdef void connection_send(Connections* cs, Connection* c) noexcept nogil:
+cdef void cut_unsafe(Connections* cs) noexcept nogil:
+    """The log has failed with changes of this tick in it. Whoever waits for a reply does not get one: his changes may be lost, and he must not be
+    told otherwise. From here on changes are refused, and what is read is as safe as it was."""
+    cdef uint32_t slot
+    cdef Connection* c
+    cs.hurt = True
+    for slot in range(cs.chunk_count * CHUNK):
+        c = connection_at(cs, slot)
+        if c.mode != CONN_FREE and connection_unsent(c):
+            connection_close(cs, c)
+
+
+cdef inline bint is_safe(Connections* cs) noexcept nogil:
+    """ORDER: before any reply leaves, what it tells of is on the disk, as far as the policy wants it."""
+    cdef Keyspace* ks = cs.worker.ks
+    if ks.wal == NULL:
+        return True
+    if cs.hurt and keyspace_is_hurt(ks):
+        return True
+    cs.hurt = False
+    if keyspace_commit(ks):
+        return True
+    cut_unsafe(cs)
+    return False
+
+
+cdef inline void send_now(Connections* cs, Connection* c) noexcept nogil:
     cdef OutBuf* out = &c.session.out
     cdef ssize_t n
     if out.failed:
@@ -213,13 +240,20 @@ cdef void connection_send(Connections* cs, Connection* c) noexcept nogil:
     all_sent(cs, c)
 
 
+cdef void connection_send(Connections* cs, Connection* c) noexcept nogil:
+    if is_safe(cs):
+        send_now(cs, c)
+
+
 cdef void connections_flush(Connections* cs) noexcept nogil:
     cdef uint32_t i, n = cs.deferred_count
     cdef Connection* c
+    if n == 0 or not is_safe(cs):       # once for all of them: others append meanwhile
+        return
     cs.deferred_count = 0
     cs.deferred_bytes = 0
     for i in range(n):
         c = cs.deferred[i]
         if c != NULL:
             c.deferred = False
-            connection_send(cs, c)
+            send_now(cs, c)

@@ -324,6 +324,8 @@ cdef const char* status_text(int status) noexcept nogil:
         return b"NOPROTO unsupported protocol version"
     if status == ST_BUSY:
         return b"BUSY too many control commands are waiting, try again"
+    if status == ST_LOADING:
+        return b"LOADING Redis is loading the dataset in memory"
     return NULL
 
 
@@ -335,6 +337,8 @@ cdef void reply_status(OutBuf* o, int status, const char* name) noexcept nogil:
             snprintf(line, sizeof(line), b"ERR wrong number of arguments for '%.100s' command", name)
         elif status == ST_INVALID_EXPIRE:
             snprintf(line, sizeof(line), b"ERR invalid expire time in '%.100s' command", name)
+        elif status == ST_STORAGE:
+            snprintf(line, sizeof(line), b"MISCONF Errors writing to the AOF file: %.100s", name)
         else:
             snprintf(line, sizeof(line), b"ERR internal error: status %d in '%.80s'", status, name)
         text = line

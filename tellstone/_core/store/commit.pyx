@@ -13,11 +13,11 @@ from libc.string cimport memset
 
 from tellstone._core.base.atomics cimport add_u32, add_u64, cas_u32, load_u32, load_u64, relaxed_u32, store_u64
 from tellstone._core.base.bytesops cimport get_u32, get_u64
-from tellstone._core.base.disk cimport disk_close, disk_sync, disk_sync_directory, disk_write
+from tellstone._core.base.disk cimport disk_close, disk_is_full, disk_sync, disk_sync_directory, disk_write
 from tellstone._core.base.lock cimport lock_acquire, lock_release, lock_try, word_wake
 from tellstone._core.base.platform cimport wall_ms
 from tellstone._core.base.stamp cimport check_layout
-from tellstone._core.store.log cimport LOGS_MAX, WAL_SOUND, Log, Wal, is_full, log_pending, wal_is_lost, wal_report
+from tellstone._core.store.log cimport LOGS_MAX, WAL_SOUND, Log, Wal, log_pending, wal_is_lost, wal_report
 from tellstone._core.store.record cimport RECORD_HEAD, RECORD_MARK, buffer_free, record_mark
 from tellstone._core.store.segment cimport (
     SEGMENT_HEAD, SEGMENT_VERSION, Segment, SegmentHead, segment_discard, segment_extend, segment_name, segment_reserve,
@@ -117,9 +117,9 @@ cdef Outcome log_drain(Log* log, bint whole) noexcept nogil:
 
 cdef void put_off(Log* log, int failed) noexcept nogil:
     """A write has failed. Where there was no room it can be done again, at the same place; of anything else nobody knows what it has left."""
-    if is_full(failed):
+    if disk_is_full(failed):
         log_set_stuck(log, True)
-    wal_report(log.wal, failed, not is_full(failed))
+    wal_report(log.wal, failed, not disk_is_full(failed))
 
 
 cdef inline bint needs_next(const Log* log) noexcept nogil:
@@ -282,20 +282,21 @@ cdef bint hand_over(Wal* w, uint32_t index) noexcept nogil:
 
 
 cdef bint wal_sync_all(Wal* w) noexcept nogil:
-    cdef uint64_t wanted[LOGS_MAX]
-    cdef uint32_t i, first = w.count
-    cdef bint safe
+    cdef uint64_t wanted[LOGS_MAX]                  # 0: it is safe
+    cdef uint32_t i, ahead
+    cdef bint safe = not wal_is_lost(w)
     for i in range(w.count):
         wanted[i] = load_u64(&w.log[i].appended)
         if load_u64(&w.log[i].synced) >= wanted[i]:
             wanted[i] = 0
-        elif first == w.count:
-            first = i
-        else:
-            hand_over(w, i)
-    safe = not wal_is_lost(w)
-    for i in range(first, w.count):
-        if wanted[i] and not log_secure(&w.log[i], wanted[i]):
+    ahead = 1
+    for i in range(w.count):
+        if wanted[i] == 0:
+            continue
+        ahead = ahead if ahead > i else i + 1       # the first that nobody has been given
+        while ahead < w.count and (wanted[ahead] == 0 or hand_over(w, ahead)):
+            ahead += 1
+        if not log_secure(&w.log[i], wanted[i]):
             safe = False
     return safe
 

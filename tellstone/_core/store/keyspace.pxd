@@ -13,11 +13,13 @@ LOCK: shards in ascending order; the grace list's lock is a leaf.
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tellstone._core.base.atomics cimport relaxed_u64
+from tellstone._core.base.atomics cimport relaxed_u32, relaxed_u64
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport Thread
 from tellstone._core.store.entry cimport access_clock, entry_touch
+from tellstone._core.store.commit cimport wal_commit
+from tellstone._core.store.log cimport WAL_SOUND, Wal, log_patch, log_put
 from tellstone._core.store.shard cimport DATABASES, Found, Partition, Shard, Shared, shared_lately, shared_now
 from tellstone._core.store.table cimport SlotHint
 
@@ -34,6 +36,10 @@ cdef struct Keyspace:
     uint32_t shard_count
     uint32_t shard_mask             # shard_count - 1 when that is a power of two, else 0xFFFFFFFFULL
     uint8_t active_expiry           # the wheels turn; DEBUG SET-ACTIVE-EXPIRE. Relaxed
+    uint32_t loading                # bool, relaxed: what is on disk is being read, and commands have to wait
+    uint8_t cluster                 # clients are told that this is a cluster of one node; fixed once there are clients
+    Wal* wal                        # the log of all shards; NULL: none. Not owned. Fixed once there are changes
+    uint64_t swaps                  # SWAPDBs so far, under all shards' locks
     uint64_t evicted
     uint64_t max_value              # proto-max-bulk-len: no string grows past it. Relaxed
     Thread upkeep_thread
@@ -81,6 +87,14 @@ cdef inline bint place_exists(const Place* place) noexcept nogil:
 cdef char* place_write(Place* place, uint8_t type, uint8_t encoding, size_t value_len, int64_t deadline) noexcept nogil
 cdef void place_remove(Place* place) noexcept nogil          # only where an entry is
 
+# The entry has a new value, written by its type: record it. After place_write, which does not know when the value is there.
+cdef inline void place_changed(const Place* place) noexcept nogil:
+    log_put(place.shard.log, place.db, place.found.entry)
+
+cdef inline void place_patched(const Place* place, uint64_t offset, uint64_t len) noexcept nogil:
+    """The same for a few bytes of a string; zero bytes between its old end and the offset need not be among them."""
+    log_patch(place.shard.log, place.db, place.found.entry, offset, len)
+
 cdef inline uint32_t place_clock(const Place* place) noexcept nogil:
     """The time of an access to this place."""
     return access_clock(place.now if place.now else shared_lately(&place.ks.shared))
@@ -105,6 +119,7 @@ cdef inline void shard_set_clear(ShardSet* s) noexcept nogil:
 cdef inline void shard_set_add(ShardSet* s, uint32_t index) noexcept nogil:
     s.bits[index >> 6] |= (<uint64_t>1) << (index & 63)
 
+# What changes between lock and unlock is one change: it recovers whole or not at all.
 cdef void keyspace_lock(Keyspace* ks, const ShardSet* s) noexcept nogil
 cdef void keyspace_unlock(Keyspace* ks, const ShardSet* s) noexcept nogil
 cdef void keyspace_lock_all(Keyspace* ks) noexcept nogil
@@ -118,6 +133,12 @@ cdef inline uint64_t keyspace_used(Keyspace* ks) noexcept nogil:
     return relaxed_u64(&ks.shared.used)
 cdef inline bint keyspace_is_full(Keyspace* ks) noexcept nogil:
     return relaxed_u64(&ks.shared.max_memory) != 0 and relaxed_u64(&ks.shared.used) >= relaxed_u64(&ks.shared.max_memory)
+cdef inline bint keyspace_is_hurt(const Keyspace* ks) noexcept nogil:
+    """The log cannot be written: no more changes."""
+    return ks.wal != NULL and relaxed_u32(&ks.wal.health) != WAL_SOUND
+cdef inline bint keyspace_commit(Keyspace* ks) noexcept nogil:
+    """Before anybody is told of a change. False: it may be lost."""
+    return ks.wal == NULL or wal_commit(ks.wal)
 cdef void keyspace_account(Keyspace* ks) noexcept nogil      # make keyspace_used exact for a moment
 cdef void keyspace_add_used(Keyspace* ks, int64_t bytes) noexcept nogil   # connection buffers and the like
 

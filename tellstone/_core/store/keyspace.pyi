@@ -5,6 +5,8 @@ class Store:
     max_memory: int
     max_value: int
     active_expiry: bool
+    loading: bool
+    cluster: bool
     def __new__(
         cls,
         shards: int,

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from tellstone._core.base.atomics cimport add_u64, load_ptr, load_u32, relaxed_u64, store_ptr, store_u32, store_u64
+from tellstone._core.base.atomics cimport add_u64, load_ptr, load_u32, relaxed_u32, relaxed_u64, store_ptr, store_u32, store_u64
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.debug cimport LIVE_KEYSPACE, live_add
 from tellstone._core.base.fnv cimport fnv1a
@@ -14,6 +14,7 @@ from tellstone._core.memory.arena cimport ARENA_PAGE_BITS, ARENA_SEGMENT, arena_
 from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN
 from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_is_over, entry_key, entry_set_access
 from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_join, grace_leave, grace_reclaim, grace_retire
+from tellstone._core.store.log cimport log_flush, log_swap, wal_group_begin, wal_group_end
 from tellstone._core.store.shard cimport (
     partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
 )
@@ -154,10 +155,14 @@ cdef void keyspace_lock(Keyspace* ks, const ShardSet* s) noexcept nogil:
     for i in range(ks.shard_count):
         if s.bits[i >> 6] >> (i & 63) & 1:
             lock_acquire(&ks.shards[i].lock)
+    if ks.wal != NULL:
+        wal_group_begin(ks.wal, s.bits, SHARD_WORDS)
 
 
 cdef void keyspace_unlock(Keyspace* ks, const ShardSet* s) noexcept nogil:
     cdef uint32_t i
+    if ks.wal != NULL:
+        wal_group_end(ks.wal, s.bits, SHARD_WORDS)
     for i in range(ks.shard_count):
         if s.bits[i >> 6] >> (i & 63) & 1:
             lock_release(&ks.shards[i].lock)
@@ -212,34 +217,57 @@ cdef void retired_partition(void* p, uint64_t size) noexcept nogil:
     partition_free(<Partition*>p)
 
 
+cdef void all_shards(const Keyspace* ks, ShardSet* s) noexcept nogil:
+    cdef uint32_t i
+    shard_set_clear(s)
+    for i in range(ks.shard_count):
+        shard_set_add(s, i)
+
+
 cdef void keyspace_flush(Keyspace* ks, int db) noexcept nogil:
     """Detach whole partitions with all shards locked: nobody sees half a flush, and nobody waits for the freeing. What they
     hold stops counting towards the ceiling at once, so that a flush makes room for the very next write."""
     cdef uint32_t i
     cdef int d
     cdef Partition* p
-    keyspace_lock_all(ks)
+    cdef ShardSet all
+    all_shards(ks, &all)
+    keyspace_lock(ks, &all)
     for i in range(ks.shard_count):
         for d in range(DATABASES):
             p = ks.shards[i].parts[d]
             if p == NULL or (db >= 0 and d != db):
                 continue
+            log_flush(ks.shards[i].log, d)
             store_ptr(<void**>&ks.shards[i].parts[d], NULL)
             add_u64(&ks.shared.used, <uint64_t>0 - p.accounted)
             p.accounted = 0
             grace_retire(&ks.shared.grace, p, 0, retired_partition)
-    keyspace_unlock_all(ks)
+    keyspace_unlock(ks, &all)
+
+
+cdef void swap_parts(Shard* s, int a, int b) noexcept nogil:
+    cdef Partition* p = s.parts[a]
+    cdef Partition* q = s.parts[b]
+    store_ptr(<void**>&s.parts[a], q)
+    store_ptr(<void**>&s.parts[b], p)
+    if p != NULL:
+        p.db = b
+    if q != NULL:
+        q.db = a
+    if p != NULL or q != NULL:
+        log_swap(s.log, a, b)
 
 
 cdef void keyspace_swap(Keyspace* ks, int a, int b) noexcept nogil:
     cdef uint32_t i
-    cdef Partition* p
-    keyspace_lock_all(ks)
+    cdef ShardSet all
+    all_shards(ks, &all)
+    keyspace_lock(ks, &all)
+    ks.swaps += 1
     for i in range(ks.shard_count):
-        p = ks.shards[i].parts[a]
-        store_ptr(<void**>&ks.shards[i].parts[a], ks.shards[i].parts[b])
-        store_ptr(<void**>&ks.shards[i].parts[b], p)
-    keyspace_unlock_all(ks)
+        swap_parts(&ks.shards[i], a, b)
+    keyspace_unlock(ks, &all)
 
 
 cdef void keyspace_stats(Keyspace* ks, KeyspaceStats* out) noexcept nogil:
@@ -633,6 +661,24 @@ cdef class Store:
     @max_value.setter
     def max_value(self, unsigned long long value):
         store_u64(&self.ks.max_value, value)
+
+    @property
+    def loading(self):
+        """Whether what is on disk is being read: commands are refused meanwhile, but for those that tell how it stands."""
+        return bool(relaxed_u32(&self.ks.loading))
+
+    @loading.setter
+    def loading(self, bint value):
+        store_u32(&self.ks.loading, value)
+
+    @property
+    def cluster(self):
+        """Whether clients are told that this is a cluster of one node."""
+        return bool(self.ks.cluster)
+
+    @cluster.setter
+    def cluster(self, bint value):
+        self.ks.cluster = value
 
     @property
     def active_expiry(self):

@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tellstone._core.base.atomics cimport load_u32, load_u64
 from tellstone._core.base.bytesops cimport View
+from tellstone._core.base.disk cimport disk_is_full
 from tellstone._core.base.lock cimport Lock
 from tellstone._core.base.platform cimport Thread
 from tellstone._core.store.record cimport RecordBuffer
@@ -134,6 +135,7 @@ cdef inline uint64_t log_pending(const Log* log) noexcept nogil:
 cdef void log_drop(Log* log) noexcept nogil
 # Something has failed. Without `lost` it is to be tried again.
 cdef void wal_report(Wal* w, int error, bint lost) noexcept nogil
-cdef bint is_full(int error) noexcept nogil                  # an errno that says that there is no room
+cdef inline bint is_full(int error) noexcept nogil:          # an errno that says that there is no room
+    return disk_is_full(error)
 cdef inline bint wal_is_lost(Wal* w) noexcept nogil:
     return load_u32(&w.lost) != 0

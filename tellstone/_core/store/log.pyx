@@ -1,10 +1,11 @@
 """Logs as those see them who change a shard (see log.pxd)."""
-from libc.errno cimport EDQUOT, EFBIG, ENOMEM, ENOSPC
+from libc.errno cimport ENOMEM
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tellstone._core.base.atomics cimport store_u32, store_u64
 from tellstone._core.base.bytesops cimport View, get_u32, view_of
 from tellstone._core.base.debug cimport check
+from tellstone._core.base.disk cimport disk_is_full
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.store.entry cimport ENC_INT, entry_deadline, entry_key, entry_type
@@ -15,16 +16,12 @@ from tellstone._core.store.record cimport (
 
 check_layout(__name__)
 
-cdef bint is_full(int error) noexcept nogil:
-    return error == ENOSPC or error == EDQUOT or error == EFBIG
-
-
 cdef void wal_report(Wal* w, int error, bint lost) noexcept nogil:
     lock_acquire(&w.trouble)
     if lost:
         store_u32(&w.lost, 1)
     store_u32(&w.error, <uint32_t>error)
-    store_u32(&w.health, WAL_FULL if is_full(error) else WAL_BROKEN)
+    store_u32(&w.health, WAL_FULL if disk_is_full(error) else WAL_BROKEN)
     lock_release(&w.trouble)
 
 

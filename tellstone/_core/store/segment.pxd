@@ -47,9 +47,10 @@ cdef int segment_extend(Segment* s, uint64_t room) noexcept nogil
 cdef int segment_name(Segment* s, const char* logs, const SegmentHead* head) noexcept nogil
 cdef void segment_discard(Segment* s, const char* logs) noexcept nogil      # what was only reserved
 
-# Before segments begin behind what a directory holds of a generation: files that were only reserved go, and the last segment of each shard is
-# synced: a process that was killed leaves records that are written and not synced, and recovery has read them.
-cdef int segments_settle(const char* logs, uint64_t generation, uint32_t shards) noexcept nogil
+# Before segments begin behind the numbers that recovery has found in a directory, one a shard: files that were only reserved go, and the last segment
+# of each shard is synced: a process that was killed leaves records that are written and not synced, and recovery has read them. EEXIST: there are
+# records behind these numbers.
+cdef int segments_settle(const char* logs, uint64_t generation, uint32_t shards, const uint64_t* seqs) noexcept nogil
 # Segments go whose records a snapshot covers: of generations before its own, and of its own those at or below its numbers, one a shard. The segment
 # that the log goes on in behind the snapshot stays, and so do all after it. Answers how many went.
 cdef uint64_t segments_drop(const char* logs, uint64_t generation, uint32_t shards, const uint64_t* seqs) noexcept nogil

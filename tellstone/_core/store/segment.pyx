@@ -1,16 +1,18 @@
 """Segments (see segment.pxd)."""
-from libc.errno cimport ENOMEM
+from libc.errno cimport EEXIST, ENOMEM
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset, strlen
 
 from tellstone._core.base.bytesops cimport get_u32, get_u64, put_u32, put_u64
 from tellstone._core.base.disk cimport (
-    DISK_CREATE, DISK_MODIFY, disk_allocate, disk_close, disk_list, disk_open, disk_rename, disk_sync, disk_sync_all, disk_unlink, disk_write,
+    DISK_CREATE, DISK_MODIFY, disk_allocate, disk_close, disk_list, disk_open, disk_read, disk_rename, disk_size, disk_sync, disk_sync_all,
+    disk_unlink, disk_write,
 )
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.checksum cimport crc32c
+from tellstone._core.store.record cimport RECORD_LEAST, RECORD_SHORT, RECORD_WHOLE, Record, record_read
 
 check_layout(__name__)
 
@@ -223,12 +225,38 @@ cdef int remove_covered(void* owner, const char* name) noexcept nogil:
     return 0
 
 
-cdef int sync_file(const char* path) noexcept nogil:
-    cdef int failed
+cdef int first_record(int fd, uint64_t first, bint* there) noexcept nogil:
+    """Whether the first record of a segment is whole. 0 or an errno."""
+    cdef Record r
+    cdef char head[RECORD_LEAST]
+    cdef char* record
+    cdef int64_t size = disk_size(fd), n
+    there[0] = False
+    n = disk_read(fd, head, RECORD_LEAST, SEGMENT_HEAD) if size >= 0 else size
+    if n < RECORD_LEAST:
+        return <int>-n if n < 0 else 0
+    if record_read(head, RECORD_LEAST, <uint64_t>size, &r) not in (RECORD_WHOLE, RECORD_SHORT):
+        return 0
+    record = <char*>malloc(r.size)
+    if record == NULL:
+        return ENOMEM
+    n = disk_read(fd, record, r.size, SEGMENT_HEAD)
+    there[0] = n == <int64_t>r.size and record_read(record, r.size, r.size, &r) == RECORD_WHOLE and r.seq == first
+    free(record)
+    return <int>-n if n < 0 else 0
+
+
+cdef int settle(const char* path, bint empty, uint64_t first) noexcept nogil:
+    """Sync a file; with `empty` it may have no record."""
+    cdef int failed = 0
+    cdef bint there = False
     cdef int fd = disk_open(path, DISK_MODIFY)
     if fd < 0:
         return -fd
-    failed = disk_sync_all(fd)
+    if empty:
+        failed = first_record(fd, first, &there)
+    if not failed:
+        failed = EEXIST if there else disk_sync_all(fd)
     disk_close(fd)
     return failed
 
@@ -244,7 +272,7 @@ cdef int directory_open(Directory* d, const char* logs, uint64_t generation, uin
     return disk_list(logs, note_last, d) if d.last != NULL else ENOMEM
 
 
-cdef int segments_settle(const char* logs, uint64_t generation, uint32_t shards) noexcept nogil:
+cdef int segments_settle(const char* logs, uint64_t generation, uint32_t shards, const uint64_t* seqs) noexcept nogil:
     cdef Directory d
     cdef char path[SEGMENT_PATH]
     cdef uint32_t i
@@ -252,9 +280,10 @@ cdef int segments_settle(const char* logs, uint64_t generation, uint32_t shards)
     if not failed:
         failed = disk_list(logs, remove_part, &d)
     for i in range(shards):
-        if not failed and d.last[i]:
-            segment_path(path, logs, generation, i, d.last[i])
-            failed = sync_file(path)
+        if failed or d.last[i] == 0:
+            continue
+        segment_path(path, logs, generation, i, d.last[i])
+        failed = EEXIST if d.last[i] > seqs[i] + 1 else settle(path, d.last[i] == seqs[i] + 1, d.last[i])
     free(d.last)
     return failed
 

@@ -16,6 +16,7 @@ from tellstone._core.memory.arena cimport Arena
 from tellstone._core.memory.wheel cimport Wheel
 from tellstone._core.store.entry cimport DATABASES
 from tellstone._core.store.grace cimport Grace
+from tellstone._core.store.log cimport Log
 from tellstone._core.store.table cimport Found, Table
 
 cdef enum:
@@ -41,6 +42,7 @@ cdef inline int64_t shared_lately(const Shared* shared) noexcept nogil:
     return <int64_t>then if then and not relaxed_u64(&shared.fixed_now) else shared_now(shared)
 
 cdef struct Partition:
+    int db                          # SWAPDB changes it
     Table table
     Arena arena
     Wheel wheel                     # its count is the number of keys with a deadline
@@ -55,11 +57,12 @@ cdef struct Shard:
     uint32_t index
     Shared* shared
     Partition* parts[DATABASES]
+    Log* log                        # where changes are recorded; NULL: nowhere
     uint64_t hits                   # of commands that read
     uint64_t misses
     uint64_t expired                # removed because their time had come
     uint64_t expired_lazy           # of these, found by a command and not by the wheel
-    uint64_t pad[4]
+    uint64_t pad[3]
 
 cdef void shard_init(Shard* s, Shared* shared, uint32_t index) noexcept nogil
 cdef Partition* shard_partition(Shard* s, int db) noexcept nogil            # made if need be; NULL without memory

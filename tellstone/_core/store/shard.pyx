@@ -21,6 +21,7 @@ from tellstone._core.store.entry cimport (
     entry_set_encoding, entry_size, entry_size_for, entry_type, entry_value, entry_value_len, entry_write,
 )
 from tellstone._core.store.grace cimport grace_retire
+from tellstone._core.store.log cimport log_deadline, log_delete
 from tellstone._core.store.table cimport (
     slot_handle, table_bytes, table_delete, table_destroy, table_find, table_init, table_insert, table_slot_of,
 )
@@ -46,6 +47,7 @@ cdef Partition* shard_partition(Shard* s, int db) noexcept nogil:
     if p == NULL:
         return NULL
     p.shard = s
+    p.db = db
     wheel_init(&p.wheel, s.shared.tick_ms, s.shared.wheel_slots)
     if not arena_init(&p.arena) or not table_init(&p.table, &s.shared.grace, s.shared.secret):
         arena_destroy(&p.arena)
@@ -125,6 +127,7 @@ cdef inline void drop_entry(Partition* p, char* e, uint32_t handle) noexcept nog
 
 
 cdef void shard_remove(Partition* p, Found* found) noexcept nogil:
+    log_delete(p.shard.log, p.db, entry_key(found.entry))
     table_delete(&p.table, &p.arena, found.slot)
     drop_entry(p, found.entry, found.handle)
     found.slot = NULL
@@ -229,10 +232,8 @@ cdef char* shard_resize(Partition* p, Found* found, size_t value_len) noexcept n
     return entry_value(e)
 
 
-cdef bint shard_set_deadline(Partition* p, Found* found, int64_t deadline) noexcept nogil:
+cdef inline bint set_deadline(Partition* p, Found* found, int64_t deadline) noexcept nogil:
     cdef bint had = entry_expires(found.entry)
-    if deadline == NO_DEADLINE and not had:
-        return True
     if deadline != NO_DEADLINE and had:
         wheel_cancel(&p.wheel, &p.arena, found.handle)
         wheel_add(&p.wheel, &p.arena, found.handle, deadline)
@@ -247,6 +248,15 @@ cdef bint shard_set_deadline(Partition* p, Found* found, int64_t deadline) noexc
     return True
 
 
+cdef bint shard_set_deadline(Partition* p, Found* found, int64_t deadline) noexcept nogil:
+    if deadline == NO_DEADLINE and not entry_expires(found.entry):
+        return True
+    if not set_deadline(p, found, deadline):
+        return False
+    log_deadline(p.shard.log, p.db, found.entry)
+    return True
+
+
 # Upkeep ---------------------------------------------------------------------------------------------------------
 
 
@@ -257,6 +267,7 @@ cdef void expire_entry(void* owner, uint32_t handle) noexcept nogil:
     cdef View key = entry_key(e)
     cdef uint64_t* slot = table_slot_of(&p.table, &p.arena, handle, key, fnv1a(key.ptr, key.len))
     check(slot != NULL)
+    log_delete(p.shard.log, p.db, key)
     table_delete(&p.table, &p.arena, slot)
     drop_value(p, e)
     arena_free(&p.arena, handle)

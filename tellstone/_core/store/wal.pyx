@@ -280,7 +280,7 @@ cdef bint wal_open(Wal* w, const uint64_t* seqs) noexcept nogil:
     cdef uint32_t i
     cdef int failed = make_directory(w)
     if not failed:
-        failed = segments_settle(w.logs, w.generation, w.count)
+        failed = segments_settle(w.logs, w.generation, w.count, seqs)
     for i in range(w.count):
         if not failed:
             failed = open_log(&w.log[i], seqs[i])

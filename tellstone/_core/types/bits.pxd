@@ -40,7 +40,8 @@ cdef uint64_t bits_count(View text, const Span* span) noexcept nogil
 # The first bit of that value within the span, or -1.
 cdef int64_t bits_find(View text, bint bit, const Span* span) noexcept nogil
 # The whole value as bytes to write to (through *text), with zero bytes at its end where it did not reach the bit `last`. Makes the
-# key, keeps the deadline. ST_OK, ST_WRONGTYPE, ST_NOMEM. LIFETIME: as the views of types.string.
+# key, keeps the deadline. ST_OK, ST_WRONGTYPE, ST_NOMEM. LIFETIME: as the views of types.string. Who has written says so with
+# place_patched, with bytes up to that of `last`.
 cdef int bits_reach(Place* place, uint64_t last, View* text) noexcept nogil
 # Set a bit; *was takes its old value. As bits_reach.
 cdef int bits_set(Place* place, uint64_t offset, bint bit, int* was) noexcept nogil

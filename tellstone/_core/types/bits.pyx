@@ -6,7 +6,7 @@ from tellstone._core.base.bits cimport get_first_high, leading_zeros, popcount, 
 from tellstone._core.base.bytesops cimport View, copy_bytes, get_u64, put_u64, view_of
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_NOMEM, ST_OK, ST_WRONGTYPE
-from tellstone._core.store.keyspace cimport Place
+from tellstone._core.store.keyspace cimport Place, place_patched
 from tellstone._core.types.string cimport STRING_SCRATCH, StringValue, string_get, string_widen
 
 check_layout(__name__)
@@ -99,6 +99,7 @@ cdef int bits_set(Place* place, uint64_t offset, bint bit, int* was) noexcept no
     was[0] = bits_at(text, offset)
     byte = <char*>text.ptr + (offset >> 3)
     byte[0] = <char>(byte[0] | mask if bit else byte[0] & ~mask)
+    place_patched(place, offset >> 3, 1)
     return ST_OK
 
 

@@ -62,7 +62,7 @@ cdef int string_length(const Place* place, uint64_t* length) noexcept nogil
 # Add to the end; makes the key. Keeps the deadline. ST_OK, ST_WRONGTYPE, ST_TOO_BIG (over ks.max_value), ST_NOMEM.
 cdef int string_append(Place* place, View tail, uint64_t* length) noexcept nogil
 # The value (which string_get has read) as bytes to write to, lengthened to `size`; the bytes behind its old end are anything. Makes a
-# missing key. NULL without memory, nothing changed.
+# missing key. NULL without memory, nothing changed. Who has written says so with place_patched.
 cdef char* string_widen(Place* place, const StringValue* value, uint64_t size) noexcept nogil
 # Overwrite from offset on, padding with zero bytes; an empty value changes nothing and makes no key. Otherwise as string_append.
 cdef int string_set_range(Place* place, uint64_t offset, View value, uint64_t* length) noexcept nogil

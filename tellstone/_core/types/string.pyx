@@ -20,7 +20,7 @@ from tellstone._core.store.entry cimport (
     ENC_BLOCK, ENC_INT, ENC_RAW, ENC_WIDENED, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STRING, entry_block, entry_encoding, entry_int,
     entry_is_bytes, entry_set_encoding, entry_type, entry_value, entry_value_len, int_width, int_write,
 )
-from tellstone._core.store.keyspace cimport Place, place_exists, place_write
+from tellstone._core.store.keyspace cimport Place, place_changed, place_exists, place_patched, place_write
 from tellstone._core.store.shard cimport DEADLINE_KEEP, shard_account, shard_resize
 
 check_layout(__name__)
@@ -34,6 +34,7 @@ cdef inline int write_bytes(Place* place, View text, uint8_t encoding, int64_t d
     if at == NULL:
         return ST_NOMEM
     copy_bytes(at, text.ptr, text.len)
+    place_changed(place)
     return ST_OK
 
 
@@ -58,6 +59,7 @@ cdef int string_set_int(Place* place, int64_t value, int64_t deadline) noexcept 
     if at == NULL:
         return ST_NOMEM
     int_write(at, width, value)
+    place_changed(place)
     return ST_OK
 
 
@@ -68,7 +70,7 @@ cdef Block* string_new_block(View value) noexcept nogil:
     return b
 
 
-cdef int string_set_block(Place* place, Block* b, int64_t deadline) noexcept nogil:
+cdef int put_block(Place* place, Block* b, int64_t deadline) noexcept nogil:
     cdef char* at = place_write(place, TYPE_STRING, ENC_BLOCK, sizeof(Block*), deadline)
     if at == NULL:
         block_unref(b)
@@ -77,6 +79,13 @@ cdef int string_set_block(Place* place, Block* b, int64_t deadline) noexcept nog
     place.part.block_bytes += b.room
     shard_account(place.part)
     return ST_OK
+
+
+cdef int string_set_block(Place* place, Block* b, int64_t deadline) noexcept nogil:
+    cdef int status = put_block(place, b, deadline)
+    if status == ST_OK:
+        place_changed(place)
+    return status
 
 
 cdef int string_length(const Place* place, uint64_t* length) noexcept nogil:
@@ -144,7 +153,7 @@ cdef char* move_to_block(Place* place, View text, uint64_t size) noexcept nogil:
     if b == NULL:
         return NULL
     copy_bytes(b.data, text.ptr, text.len)
-    return b.data if string_set_block(place, b, DEADLINE_KEEP) == ST_OK else NULL
+    return b.data if put_block(place, b, DEADLINE_KEEP) == ST_OK else NULL
 
 
 cdef char* string_widen(Place* place, const StringValue* value, uint64_t size) noexcept nogil:
@@ -180,6 +189,7 @@ cdef int string_append(Place* place, View tail, uint64_t* length) noexcept nogil
     if at == NULL:
         return ST_NOMEM
     copy_bytes(at + length[0] - tail.len, tail.ptr, tail.len)
+    place_patched(place, length[0] - tail.len, tail.len)
     return ST_OK
 
 
@@ -204,6 +214,7 @@ cdef int string_set_range(Place* place, uint64_t offset, View value, uint64_t* l
     if offset > v.view.len:
         memset(at + v.view.len, 0, offset - v.view.len)
     copy_bytes(at + offset, value.ptr, value.len)
+    place_patched(place, offset, value.len)
     return ST_OK
 
 
@@ -237,6 +248,7 @@ cdef int string_increment(Place* place, int64_t by, int64_t* result) noexcept no
     result[0] = value
     if e != NULL and entry_encoding(e) == ENC_INT and int_width(value) <= entry_value_len(e):
         int_write(entry_value(e), entry_value_len(e), value)
+        place_changed(place)
         return ST_OK
     return string_set_int(place, value, DEADLINE_KEEP)
 

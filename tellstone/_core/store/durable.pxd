@@ -1,0 +1,13 @@
+"""The log of a store, for Python: opened behind what recovery has found, attached to the store's shards, closed at the end.
+
+LOCK: a store's changes find their log in Shard.log, under the shard's lock; attaching and detaching take all of them. The methods may be
+called from any thread, one at a time.
+"""
+from tellstone._core.store.keyspace cimport Store
+from tellstone._core.store.log cimport Wal
+
+cdef class StoreLog:
+    cdef Store store                    # whose shards the log is attached to
+    cdef Wal* wal                       # owned
+    cdef bint opened
+    cdef object failure(self)

@@ -1,0 +1,161 @@
+"""The log of a store, for Python (see durable.pxd)."""
+cimport cython
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from tellstone._core.base.atomics cimport load_u32
+from tellstone._core.base.stamp cimport check_layout
+from tellstone._core.store.commit cimport WAL_ALWAYS, WAL_EVERYSEC, WAL_NO, wal_commit
+from tellstone._core.store.keyspace cimport Keyspace, Store, keyspace_lock_all, keyspace_unlock_all
+from tellstone._core.store.log cimport WAL_BROKEN, WAL_FOREIGN, WAL_FULL, WAL_SOUND, Wal, log_bytes, wal_is_lost
+from tellstone._core.store.wal cimport (
+    wal_abandon, wal_close, wal_drop, wal_free, wal_new, wal_open, wal_resume, wal_set_policy,
+)
+
+import os
+
+check_layout(__name__)
+
+POLICIES = {"always": WAL_ALWAYS, "everysec": WAL_EVERYSEC, "no": WAL_NO}
+HEALTHS = {WAL_SOUND: "ok", WAL_FULL: "full", WAL_BROKEN: "broken", WAL_FOREIGN: "foreign"}
+
+
+cdef uint64_t* numbers(object seqs, uint32_t count) except NULL:
+    """A number a shard, in memory that the caller frees."""
+    cdef uint32_t i
+    cdef uint64_t* out
+    if len(seqs) != count:
+        raise ValueError(f"{len(seqs)} numbers for {count} shards")
+    out = <uint64_t*>calloc(count, sizeof(uint64_t))
+    if out == NULL:
+        raise MemoryError("no memory for the numbers of a log")
+    for i in range(count):
+        out[i] = seqs[i]
+    return out
+
+
+cdef void attach(Keyspace* ks, Wal* wal) noexcept nogil:
+    """NULL detaches."""
+    cdef uint32_t i
+    keyspace_lock_all(ks)
+    for i in range(ks.shard_count):
+        ks.shards[i].log = &wal.log[i] if wal != NULL else NULL
+    ks.wal = wal
+    keyspace_unlock_all(ks)
+
+
+@cython.final
+cdef class StoreLog:
+    """The write-ahead log of a store.
+
+    directory: where recovery has looked. generation: that of its logs. sync: "always", "everysec" or "no".
+    """
+
+    def __cinit__(self, Store store not None, directory, unsigned long long generation, str sync not None):
+        cdef bytes path = os.fsencode(directory)
+        cdef uint32_t i
+        self.store = store
+        self.wal = wal_new(path, store.ks.shard_count, generation, POLICIES[sync])
+        if self.wal == NULL:
+            raise MemoryError("no memory for the log, or the name of its directory is too long")
+        for i in range(self.wal.count):
+            self.wal.log[i].shard_lock = &store.ks.shards[i].lock
+
+    def __dealloc__(self):
+        if self.wal == NULL:
+            return
+        with nogil:
+            if self.opened:
+                attach(self.store.ks, NULL)
+                wal_close(self.wal)
+            wal_free(self.wal)
+
+    cdef object failure(self):
+        """What the log has met, as an OSError."""
+        return OSError(load_u32(&self.wal.error), os.strerror(load_u32(&self.wal.error)))
+
+    def open(self, seqs):
+        """Append from here on behind these numbers, one a shard: every change of the store, from now. Raises OSError."""
+        cdef uint64_t* found = numbers(seqs, self.wal.count)
+        cdef bint done
+        with nogil:
+            done = wal_open(self.wal, found)
+            if done:
+                attach(self.store.ks, self.wal)
+        free(found)
+        if not done:
+            raise self.failure()
+        self.opened = True
+
+    def close(self):
+        """Write and sync everything and append no more. Answers whether it could be; False: `error` says why not."""
+        cdef bint done = True
+        if self.opened:
+            with nogil:
+                attach(self.store.ks, NULL)
+                done = wal_close(self.wal)
+            self.opened = False
+        return done
+
+    def abandon(self):
+        """In a child of os.fork: the files are the parent's. The store changes without a log from here on."""
+        if self.opened:
+            wal_abandon(self.wal)
+            attach(self.store.ks, NULL)
+            self.opened = False
+
+    def commit(self):
+        """Make safe what has been appended, as the policy has it. Answers whether it is."""
+        cdef bint done
+        with nogil:
+            done = wal_commit(self.wal)
+        return done
+
+    def drop(self, seqs):
+        """Let segments go that hold nothing behind these numbers, which a snapshot of this generation covers, and all of older ones."""
+        cdef uint64_t* covered = numbers(seqs, self.wal.count)
+        with nogil:
+            wal_drop(self.wal, self.wal.generation, self.wal.count, covered)
+        free(covered)
+
+    def resume(self, seqs):
+        """After a failure, and a whole snapshot that reaches to these numbers: append again. Answers whether it works."""
+        cdef uint64_t* covered = numbers(seqs, self.wal.count)
+        cdef bint done
+        with nogil:
+            done = wal_resume(self.wal, covered)
+        free(covered)
+        return done
+
+    def set_sync(self, str sync not None):
+        """Change the policy."""
+        wal_set_policy(self.wal, POLICIES[sync])
+
+    @property
+    def health(self):
+        """"ok", "full" (no room on the disk), "broken", or "foreign" after a fork."""
+        return HEALTHS[load_u32(&self.wal.health)]
+
+    @property
+    def lost(self):
+        """Whether only a snapshot, and `resume`, help."""
+        return wal_is_lost(self.wal)
+
+    @property
+    def error(self):
+        """The system's words for what has failed; empty while nothing has."""
+        return "" if load_u32(&self.wal.health) == WAL_SOUND else os.strerror(load_u32(&self.wal.error))
+
+    @property
+    def generation(self):
+        """Of the logs."""
+        return self.wal.generation
+
+    @property
+    def bytes(self):
+        """Appended since the last snapshot began, over all shards."""
+        cdef uint32_t i
+        cdef uint64_t sum = 0
+        for i in range(self.wal.count):
+            sum += log_bytes(&self.wal.log[i])
+        return sum

@@ -1,0 +1,97 @@
+"""The directory that holds a store: where it is by default, who may read it, and that one process has it at a time.
+
+    DIR/lock                                 held as long as a process uses the directory
+    DIR/logs/GENERATION-SHARD-FIRST.log      the write-ahead log
+    DIR/snapshots/GENERATION-NUMBER.snapshot
+
+The lock is one of the system's (flock, or LockFile on Windows): it ends with the process that holds it, however that
+ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from tellstone.errors import StartError
+
+PRIVATE = 0o700
+LOGS = "logs"
+SNAPSHOTS = "snapshots"
+
+
+def default_directory() -> Path:
+    """Where a server keeps its data unless it is told: what the platform has for that.
+
+    The XDG Base Directory Specification on Linux and BSD, Application Support on macOS, %APPDATA% on Windows.
+    """
+    home = Path.home()
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / "tellstone"
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or home / "AppData" / "Roaming") / "tellstone"
+    return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "tellstone"
+
+
+def lock_file(file: IO[str]) -> bool:
+    """Take the lock without waiting; False: somebody has it."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+class Directory:
+    """A store's directory, made if need be, and locked until `close`. Raises StartError, whose text is one line."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self.logs = self.path / LOGS
+        self.snapshots = self.path / SNAPSHOTS
+        try:
+            for part in (self.path, self.logs, self.snapshots):
+                part.mkdir(mode=PRIVATE, parents=part is self.path, exist_ok=True)
+            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StartError(f"persistence-dir {self.path}: {(error.strerror or str(error)).lower()}") from None
+        self._lock: IO[str] = os.fdopen(descriptor, "r+")
+        if not lock_file(self._lock):
+            holder = self._lock.read().strip()
+            self._lock.close()
+            owner = f"process {holder}" if holder else "another process"
+            raise StartError(f"persistence-dir {self.path} is in use by {owner}: one process at a time")
+        self._lock.seek(0)
+        self._lock.truncate()
+        self._lock.write(f"{os.getpid()}\n")
+        self._lock.flush()
+
+    def close(self) -> None:
+        """Let others have it."""
+        self._lock.close()
+
+    def forget(self) -> None:
+        """In a child of os.fork: the lock stays with the parent. Closing a descriptor does not end it while another of
+        it is open.
+        """
+        self._lock.close()
+
+    def __enter__(self) -> Directory:
+        """Itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()

@@ -1,0 +1,233 @@
+"""A store that is kept on disk: read at the start, logged while it changes, and saved from time to time.
+
+    with Directory(path) as directory:
+        persistence = Persistence(store, directory, sync="always")
+        persistence.recover()       # what is on disk becomes the store's content; from here on changes are logged
+        persistence.save()          # a snapshot; the log that it covers goes
+        persistence.close()         # everything is on disk
+
+Recovery, snapshots and the log are the core's (store.recovery, store.snapshot, store.wal); here is what holds them
+together: names and generations of files, what becomes superfluous when, and what happens when the disk fails. When it
+does, changes are refused (the core sees to that). `heal` tries, as often as it is called, to write a snapshot of
+everything, which needs no log before it; when it has, the log goes on.
+
+LOCK: `save`, `heal` and `close` exclude one another; any thread may call them.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import threading
+import time
+from pathlib import Path
+
+from tellstone._core.store.durable import StoreLog
+from tellstone._core.store.keyspace import Store
+from tellstone._core.store.recovery import RecoveryJob
+from tellstone._core.store.snapshot import SnapshotJob
+from tellstone.durability.directory import Directory
+from tellstone.durability.saves import Saves
+from tellstone.errors import StartError
+from tellstone.log import fields
+
+log = logging.getLogger("tellstone")
+
+
+def snapshot_name(generation: int, number: int) -> str:
+    """A snapshot's file."""
+    return f"{generation:016x}-{number:016x}.snapshot"
+
+
+class Persistence:
+    """See the module. sync: "always", "everysec" or "no"."""
+
+    def __init__(self, store: Store, directory: Directory, *, sync: str = "always") -> None:
+        self.saves = Saves()
+        self.recovery = RecoveryJob(store, directory.path)
+        self.recovered = False
+        self._store = store
+        self._directory = directory
+        self._sync = sync
+        self._log: StoreLog | None = None
+        self._number = 0  # of the newest snapshot
+        self._saving = threading.Lock()
+        self._job: SnapshotJob | None = None
+
+    # Life
+
+    def recover(self, threads: int = 0) -> None:
+        """Read what is on disk into the store, which is empty, and log its changes from here on.
+
+        threads: that read side by side, 0 for one a CPU. Raises StartError, whose text is one line, for damaged files,
+        for those of a later version, and for what cannot be read or written.
+        """
+        job = self.recovery
+        begun = time.monotonic()
+        try:
+            job.run(threads)
+            self._number = job.number
+            job.cut()
+            self._open(job)
+        except OSError as error:
+            raise StartError(f"{self._directory.path}: {(error.strerror or str(error)).lower()}") from None
+        except RuntimeError as error:
+            raise StartError(str(error)) from None
+        self.recovered = True
+        self._report(job, time.monotonic() - begun)
+
+    def _open(self, job: RecoveryJob) -> None:
+        """Begin to append. Logs of another number of shards are replaced: by a snapshot, and logs of a new
+        generation.
+        """
+        count = self._store.shard_count
+        if job.generation and job.shards == count:
+            self._append(job.generation, job.seqs)
+            return
+        generation = job.generation + 1
+        if job.generation:
+            self._write(generation)
+        self._append(generation, [0] * count)
+        self._remove_older(generation)
+
+    def _append(self, generation: int, seqs: list[int]) -> None:
+        self._log = StoreLog(self._store, self._directory.path, generation, self._sync)
+        self._log.open(seqs)
+
+    def _report(self, job: RecoveryJob, seconds: float) -> None:
+        for shard, name, offset, torn, dropped in job.ends:
+            log.warning(
+                "the end of a log was not whole, and has been cut",
+                extra=fields(shard=shard, file=name, offset=offset, bytes=torn, dropped=dropped),
+            )
+        if job.generation:
+            log.info(
+                "loaded",
+                extra=fields(
+                    keys=sum(keys for keys, _ in self._store.sizes()), records=job.records, seconds=round(seconds, 3)
+                ),
+            )
+
+    def close(self) -> bool:
+        """Put everything on disk and log no more. Answers whether it could be done."""
+        self.cancel()
+        with self._saving:
+            return self._log is None or self._log.close()
+
+    def forget(self) -> None:
+        """In a child of os.fork: files and locks are the parent's."""
+        if self._log is not None:
+            self._log.abandon()
+        self._directory.forget()
+
+    # Snapshots
+
+    @property
+    def log(self) -> StoreLog:
+        """The log; there is one once `recover` has returned."""
+        assert self._log is not None
+        return self._log
+
+    @property
+    def saving(self) -> bool:
+        """Whether a snapshot is being written."""
+        return self._saving.locked()
+
+    def cancel(self) -> None:
+        """End the snapshot that is being written, if one is; the old one stays."""
+        job = self._job
+        if job is not None:
+            job.cancel()
+
+    def save(self, *, gentle: bool = False) -> bool:
+        """Write a snapshot, and let the log go that it covers. gentle: leave most of a core to others. False: it was
+        cancelled.
+
+        Raises OSError; the old snapshot and the whole log are still there then.
+        """
+        with self._saving:
+            self.saves.begun = time.monotonic()
+            try:
+                job = self._write(self.log.generation, gentle=gentle)
+            except OSError as error:
+                self._note(error.strerror or str(error))
+                raise
+            finally:
+                duration, self.saves.begun = time.monotonic() - self.saves.begun, -1
+            if job is None:
+                self._note("cancelled")
+                return False
+            self._note("", duration)
+            self.log.drop(job.seqs)
+            self._remove_older(self.log.generation)
+            return True
+
+    def save_gently(self) -> None:
+        """A snapshot beside other work, whose failure is logged: for those who do not wait for it."""
+        try:
+            if self.save(gentle=True):
+                log.info("snapshot written", extra=fields(seconds=round(self.saves.last_duration, 3)))
+        except OSError as error:
+            log.error("the snapshot could not be written", extra=fields(reason=error.strerror or str(error)))
+
+    def _note(self, error: str, duration: float = -1) -> None:
+        saves = self.saves
+        saves.last_ok, saves.last_error = not error, error
+        if error:
+            saves.failed += 1
+        else:
+            saves.done += 1
+            saves.last_time = int(time.time())
+            saves.last_duration = duration
+
+    def _write(self, generation: int, *, gentle: bool = False) -> SnapshotJob | None:
+        """A snapshot in the next file; None: it was cancelled."""
+        number = self._number + 1
+        self._job = job = SnapshotJob(self._store, generation)
+        try:
+            if not job.write(self._directory.snapshots / snapshot_name(generation, number), gentle=gentle):
+                return None
+        finally:
+            self._job = None
+        self._number = number
+        return job
+
+    def _remove_older(self, generation: int) -> None:
+        """Take away what the newest snapshot and the logs of this generation make superfluous."""
+        newest = self._directory.snapshots / snapshot_name(generation, self._number)
+        for path in self._directory.snapshots.glob("*.snapshot"):
+            if path != newest and newest.exists():
+                path.unlink(missing_ok=True)
+        for path in self._directory.logs.glob("*.log"):
+            if generation_of(path) < generation:
+                path.unlink(missing_ok=True)
+
+    # When the disk fails
+
+    def heal(self) -> bool:
+        """While the log is hurt: try to go on, with a snapshot of everything and a new log. Answers whether all is
+        well.
+        """
+        if self.log.health == "ok":
+            return True
+        with self._saving:
+            try:
+                job = self._write(self.log.generation)
+            except OSError as error:
+                log.debug(
+                    "the disk still fails", extra=fields(reason=errno.errorcode.get(error.errno or 0, str(error)))
+                )
+                return False
+            if job is None or not self.log.resume(job.seqs):
+                return False
+            self._remove_older(self.log.generation)
+        log.info("the log is written again")
+        return True
+
+
+def generation_of(path: Path) -> int:
+    """The first number of a file's name; one that is not ours counts as the newest, and stays."""
+    try:
+        return int(path.name.partition("-")[0], 16)
+    except ValueError:
+        return 1 << 64

@@ -1,0 +1,77 @@
+"""Keep what is whole in a directory, and set everything else aside.
+
+What is whole is loaded, and written as one snapshot of a new generation; when that is on the disk every file that was
+there before moves to damaged-TIME in the same directory. So nothing is deleted, and a crash in between leaves a
+directory that is whole already.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tellstone._core.store.keyspace import Store
+from tellstone._core.store.recovery import RecoveryJob
+from tellstone._core.store.snapshot import SnapshotJob
+from tellstone.durability.check import Report, Watch
+from tellstone.durability.files import LOGS, SNAPSHOTS, newest_generation, snapshot_path
+from tellstone.errors import StartError
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What a repair has done."""
+
+    keys: int  # that were kept
+    aside: Path  # where the files are that were there before
+
+
+def repair(directory: Path, report: Report, watch: Watch | None = None) -> Repaired:
+    """Do it, for a directory that nobody else uses and a check has found damage in. Raises StartError."""
+    generation = newest_generation(directory) + 1
+    store = Store(max(report.shards, 1))
+    job = RecoveryJob(store, directory, mode="salvage")
+    if watch is not None:
+        watch(job)
+    job.run()
+    snapshot = SnapshotJob(store, generation)
+    try:
+        (directory / SNAPSHOTS).mkdir(mode=0o700, exist_ok=True)
+        snapshot.write(snapshot_path(directory, generation, 1))
+        aside = set_aside(directory, generation)
+    except OSError as error:
+        raise StartError(f"{error.filename or directory}: {error.strerror}") from None
+    return Repaired(snapshot.keys, aside)
+
+
+def set_aside(directory: Path, generation: int) -> Path:
+    """Move all files but those of a generation. Answers where to."""
+    aside = directory / time.strftime("damaged-%Y%m%dT%H%M%S", time.gmtime())
+    aside = next(place for n in range(1000) if not (place := Path(f"{aside}{f'-{n}' * bool(n)}")).exists())
+    aside.mkdir(mode=0o700)
+    for name in (SNAPSHOTS, LOGS):
+        here, there = directory / name, aside / name
+        if not here.is_dir():
+            continue
+        there.mkdir(mode=0o700)
+        for file in here.iterdir():
+            if not file.name.startswith(f"{generation:016x}-"):
+                file.rename(there / file.name)
+        sync(there)
+        sync(here)
+    sync(aside)
+    sync(directory)
+    return aside
+
+
+def sync(directory: Path) -> None:
+    """The names in a directory are on the disk."""
+    if os.name == "nt":  # renames write through there, and a directory cannot be opened
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
