@@ -68,13 +68,13 @@ SANITIZE = ["-O1", "-g", "-fno-omit-frame-pointer"]
 POSIX_FLAGS = {
     "release": ["-O2", "-g1"],
     "debug": ["-Og", "-g3"],
-    "asan": [*SANITIZE, "-fsanitize=address"],
+    "asan": [*SANITIZE, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
     "ubsan": [*SANITIZE, "-fsanitize=undefined", "-fno-sanitize-recover=all"],
     "tsan": [*SANITIZE, "-fsanitize=thread"],
     "coverage": ["-O0", "-g", "--coverage"],
 }
 POSIX_LINK = {
-    "asan": ["-fsanitize=address"],
+    "asan": ["-fsanitize=address,undefined"],
     "ubsan": ["-fsanitize=undefined"],
     "tsan": ["-fsanitize=thread"],
     "coverage": ["--coverage"],
