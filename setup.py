@@ -111,6 +111,7 @@ def c_options():
     # x86-64-v2 is our baseline. get_platform() names what is built for, not the machine: universal2 is not x86-64.
     if sysconfig.get_platform().endswith("x86_64") and "arm64" not in os.environ.get("ARCHFLAGS", ""):
         compile_args += ["-msse4.2", "-mpopcnt"]
+    compile_args += os.environ.get("TELLSTONE_CFLAGS", "").split()  # "-O0 -g0": built soon rather than fast
     return [*compile_args, "-pthread"], ["-pthread", *POSIX_LINK.get(KIND, [])]
 
 
