@@ -94,6 +94,12 @@ CLIENTS = (
 )
 SERVER = (
     Difference(
+        ("SAVE", "BGSAVE", "BGREWRITEAOF"),
+        "Write an RDB file, or the append-only file again, whatever the configuration.",
+        "Write a snapshot where `--enable-persistence` keeps the data on disk, and are refused elsewhere.",
+        "A file that nobody has asked for, and that no start would read, is no safety.",
+    ),
+    Difference(
         ("COMMAND DOCS",),
         "Summaries, complexities and histories in Redis's words.",
         "The same facts in our words; names, types, tokens and versions are the same.",

@@ -179,6 +179,10 @@ LEFT_OUT = {
         ("replicaof", "slaveof"),
         Omission("makes the server a replica", lambda words: len(words) == 2 and at_least(0, words[1])),
     ),
+    **dict.fromkeys(
+        ("bgrewriteaof", "bgsave", "save"),
+        Omission("writes files in Redis, and is refused here without persistence", lambda words: len(words) < 2),
+    ),
     "shutdown": Omission("ends the server", lambda words: {*words} <= ENDINGS and words != [b"abort"]),
     "sync": Omission("makes the connection a replica", lambda words: not words),
     "wait": Omission("waits", lambda words: len(words) == 2 and waits(*words)),

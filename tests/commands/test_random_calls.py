@@ -44,7 +44,7 @@ OF_THE_MOMENT = {
     *("client|id", "client|info", "client|list", "command", "command|count", "command|docs", "command|info"),
     *("command|list", "dbsize", "hello", "info", "latency|graph", "latency|histogram", "latency|history"),
     *("latency|latest", "latency|reset", "memory|stats", "object|idletime", "randomkey", "role", "slowlog|get"),
-    *("slowlog|len", "time"),
+    *("slowlog|len", "time", "lastsave"),
 }
 DOCUMENTED = {  # and where, in tellstone.differences
     "cluster|help": "CLUSTER HELP",
@@ -202,7 +202,7 @@ def test_what_is_called() -> None:
     drawn = [calls.request() for _ in range(CALLS)]
     assert set(NAMES) - {name_of(request) for request in drawn} == {"debug", "quit"}
     counts = Counter(len(request) - 1 - name_of(request).count("|") for request in drawn)
-    assert set(counts) == set(range(ARGUMENTS_MAX + 1)) | {-1}
+    assert set(counts) - {-1} == set(range(ARGUMENTS_MAX + 1))  # -1: a container's name alone
     again = Calls(SEED)
     assert drawn[:100] == [again.request() for _ in range(100)]
 
