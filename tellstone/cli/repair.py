@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tellstone.cli.check import show
 from tellstone.cli.tools import ASKED, data_directory, read_words, watching
 from tellstone.durability.check import check
-from tellstone.durability.files import held
+from tellstone.durability.directory import Directory
 from tellstone.durability.repair import repair as repair_directory
 
 USAGE = """\
@@ -27,10 +27,9 @@ def repair(words: Sequence[str]) -> int:
         print(USAGE, end="")
         return 0
     name, _ = read_words(words, "the directory", {})
-    directory = data_directory(name)
-    with held(directory):
+    with Directory(data_directory(name)) as directory:
         with watching("checking") as watch:
-            report = check(directory, watch)
+            report = check(directory.path, watch)
         show(name, report)
         if report.whole:
             return 0

@@ -16,8 +16,11 @@ from tellstone._core.store.keyspace import Store
 from tellstone._core.store.recovery import RecoveryJob
 from tellstone._core.store.snapshot import SnapshotJob
 from tellstone.durability.check import Report, Watch
-from tellstone.durability.files import LOGS, SNAPSHOTS, newest_generation, snapshot_path
+from tellstone.durability.directory import LOGS, PRIVATE, SNAPSHOTS, Directory
+from tellstone.durability.persistence import generation_of, snapshot_name
 from tellstone.errors import StartError
+
+GENERATIONS = 1 << 64  # none is so high
 
 
 @dataclass(frozen=True)
@@ -28,34 +31,37 @@ class Repaired:
     aside: Path  # where the files are that were there before
 
 
-def repair(directory: Path, report: Report, watch: Watch | None = None) -> Repaired:
-    """Do it, for a directory that nobody else uses and a check has found damage in. Raises StartError."""
+def repair(directory: Directory, report: Report, watch: Watch | None = None) -> Repaired:
+    """Do it, when a check has found damage. Raises StartError."""
     generation = newest_generation(directory) + 1
     store = Store(max(report.shards, 1))
-    job = RecoveryJob(store, directory, mode="salvage")
+    job = RecoveryJob(store, directory.path, mode="salvage")
     if watch is not None:
         watch(job)
     job.run()
     snapshot = SnapshotJob(store, generation)
     try:
-        (directory / SNAPSHOTS).mkdir(mode=0o700, exist_ok=True)
-        snapshot.write(snapshot_path(directory, generation, 1))
-        aside = set_aside(directory, generation)
+        snapshot.write(directory.snapshots / snapshot_name(generation, 1))
+        aside = set_aside(directory.path, generation)
     except OSError as error:
-        raise StartError(f"{error.filename or directory}: {error.strerror}") from None
+        raise StartError(f"{error.filename or directory.path}: {error.strerror}") from None
     return Repaired(snapshot.keys, aside)
+
+
+def newest_generation(directory: Directory) -> int:
+    """The highest that a file has, 0 if there is none."""
+    files = [*directory.snapshots.iterdir(), *directory.logs.iterdir()]
+    return max((number for file in files if (number := generation_of(file)) < GENERATIONS), default=0)
 
 
 def set_aside(directory: Path, generation: int) -> Path:
     """Move all files but those of a generation. Answers where to."""
     aside = directory / time.strftime("damaged-%Y%m%dT%H%M%S", time.gmtime())
     aside = next(place for n in range(1000) if not (place := Path(f"{aside}{f'-{n}' * bool(n)}")).exists())
-    aside.mkdir(mode=0o700)
+    aside.mkdir(mode=PRIVATE)
     for name in (SNAPSHOTS, LOGS):
         here, there = directory / name, aside / name
-        if not here.is_dir():
-            continue
-        there.mkdir(mode=0o700)
+        there.mkdir(mode=PRIVATE)
         for file in here.iterdir():
             if not file.name.startswith(f"{generation:016x}-"):
                 file.rename(there / file.name)

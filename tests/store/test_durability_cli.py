@@ -125,7 +125,7 @@ def test_repair_of_a_directory_in_use(directory: Path, capsys: Said) -> None:
     with open(directory / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert main(["repair", str(directory)]) == 1
-    assert "uses it" in capsys.readouterr().err
+    assert "in use by another process" in capsys.readouterr().err
     assert files(directory) == before
 
 

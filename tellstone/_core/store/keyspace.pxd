@@ -39,7 +39,6 @@ cdef struct Keyspace:
     uint32_t loading                # bool, relaxed: what is on disk is being read, and commands have to wait
     uint8_t cluster                 # clients are told that this is a cluster of one node; fixed once there are clients
     Wal* wal                        # the log of all shards; NULL: none. Not owned. Fixed once there are changes
-    uint64_t swaps                  # SWAPDBs so far, under all shards' locks
     uint64_t evicted
     uint64_t max_value              # proto-max-bulk-len: no string grows past it. Relaxed
     Thread upkeep_thread

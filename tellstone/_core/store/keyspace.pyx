@@ -256,6 +256,7 @@ cdef void swap_parts(Shard* s, int a, int b) noexcept nogil:
     if q != NULL:
         q.db = a
     if p != NULL or q != NULL:
+        s.contents[a], s.contents[b] = s.contents[b], s.contents[a]
         log_swap(s.log, a, b)
 
 
@@ -264,7 +265,6 @@ cdef void keyspace_swap(Keyspace* ks, int a, int b) noexcept nogil:
     cdef ShardSet all
     all_shards(ks, &all)
     keyspace_lock(ks, &all)
-    ks.swaps += 1
     for i in range(ks.shard_count):
         swap_parts(&ks.shards[i], a, b)
     keyspace_unlock(ks, &all)

@@ -11,7 +11,7 @@ from tellstone._core.store.catalog cimport (
     FAULT_NEWER, NAME_ROOM, NO_SHARD, PATH_ROOM, Fault, catalog_free, catalog_read, catalog_segments, fault_text, fault_words, faults_free, full_path,
     segment_name,
 )
-from tellstone._core.store.keyspace cimport Keyspace, Store
+from tellstone._core.store.keyspace cimport Keyspace, Store, keyspace_lock_all, keyspace_unlock_all
 from tellstone._core.store.record cimport RECORD_BEGIN, RECORD_MARK, Record
 from tellstone._core.store.replay cimport REPLAY_OK, Replay, replay_batch, replay_expire, replay_init, replay_knows, replay_take
 from tellstone._core.store.segment cimport SEGMENT_HEAD
@@ -104,16 +104,25 @@ cdef void expire_shard(Run* run, Window* w, uint32_t shard) noexcept nogil:
     add_u64(&run.r.expired, replay_expire(run.ks, shard))
 
 
+cdef uint8_t set_expiry(Keyspace* ks, uint8_t active) noexcept nogil:
+    """Whether the wheels turn; answers whether they did. Upkeep looks under a shard's lock, so it knows when the locks are let go."""
+    cdef uint8_t was
+    keyspace_lock_all(ks)
+    was = ks.active_expiry
+    ks.active_expiry = active
+    keyspace_unlock_all(ks)
+    return was
+
+
 cdef void load(Run* run, Window* w) noexcept nogil:
     """ORDER: upkeep does not expire anything meanwhile: what is over now may be prolonged by a later record."""
-    cdef uint8_t active = run.ks.active_expiry
-    run.ks.active_expiry = 0
+    cdef uint8_t active = set_expiry(run.ks, 0)
     run.snapshot.faults = run.faults
     if run.has_snapshot and run.snapshot.feet == NULL:
         load_walk(run, w)
     if run_tasks(run, load_shard, run.r.shards):
         run_tasks(run, expire_shard, run.ks.shard_count)
-    run.ks.active_expiry = active
+    set_expiry(run.ks, active)
 
 
 # The whole ------------------------------------------------------------------------------------------------------

@@ -57,12 +57,13 @@ cdef struct Shard:
     uint32_t index
     Shared* shared
     Partition* parts[DATABASES]
+    uint8_t contents[DATABASES]     # names of what is in them: SWAPDB exchanges two, as it does in the log, and nothing else changes them
     Log* log                        # where changes are recorded; NULL: nowhere
     uint64_t hits                   # of commands that read
     uint64_t misses
     uint64_t expired                # removed because their time had come
     uint64_t expired_lazy           # of these, found by a command and not by the wheel
-    uint64_t pad[3]
+    uint64_t pad[1]
 
 cdef void shard_init(Shard* s, Shared* shared, uint32_t index) noexcept nogil
 cdef Partition* shard_partition(Shard* s, int db) noexcept nogil            # made if need be; NULL without memory

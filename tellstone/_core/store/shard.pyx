@@ -34,9 +34,12 @@ cdef enum:
 
 
 cdef void shard_init(Shard* s, Shared* shared, uint32_t index) noexcept nogil:
+    cdef int db
     memset(s, 0, sizeof(Shard))
     s.shared = shared
     s.index = index
+    for db in range(DATABASES):
+        s.contents[db] = <uint8_t>db
 
 
 cdef Partition* shard_partition(Shard* s, int db) noexcept nogil:

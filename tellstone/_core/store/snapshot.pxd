@@ -5,7 +5,8 @@ slice the number that the shard's log has reached is noted. Entries may change b
 loading the snapshot and replaying that log ends in the present state, because records set states (see store.record). There is no fork and no
 second copy: what it needs is the buffer of one block. A large value is not even copied, but counted (base.block) and written from where it is.
 
-SWAPDB is the one change that does not set a state, so a shard is begun again when databases have been swapped since its first slice.
+SWAPDB is the one change that does not set a state. So a database is followed wherever it is swapped to (Shard.contents), and written as the one that
+it was when its shard's number was noted: the log then moves it as it was moved.
 
 The snapshot goes to a temporary file, which is synced, after all logs have been (so whatever of a later change a slice has seen is in a log),
 renamed, and its directory synced. Only then does it count, and segments that it covers may go.
@@ -29,7 +30,6 @@ cdef enum:
     SNAPSHOT_BLOCK = 65536          # bytes from which a block is written
     SLICE_BYTES = 65536             # that one hold of the lock aims at
     SLICE_ENTRIES = 64
-    SHARD_TRIES = 16                # how often a shard is begun before it is given up: somebody does nothing but swap databases
 
 cdef struct Snapshot:               # one being written; progress is relaxed
     Keyspace* ks

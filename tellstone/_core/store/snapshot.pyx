@@ -1,15 +1,15 @@
 """Writing snapshots (see snapshot.pxd)."""
-from libc.errno cimport EAGAIN, EIO, ENAMETOOLONG, ENOMEM
+from libc.errno cimport EIO, ENAMETOOLONG, ENOMEM
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset, strlen, strrchr
+from libc.string cimport memcpy, memset, strlen, strrchr
 
 from tellstone._core.base.atomics cimport load_u32, relaxed_u64, store_u32, store_u64
 from tellstone._core.base.block cimport Block
 from tellstone._core.base.bytesops cimport View, put_u32, view_of
 from tellstone._core.base.disk cimport (
-    DISK_CREATE, disk_close, disk_open, disk_rename, disk_sync, disk_sync_all, disk_sync_directory, disk_truncate, disk_unlink, disk_write,
+    DISK_CREATE, disk_close, disk_open, disk_rename, disk_sync, disk_sync_all, disk_sync_directory, disk_unlink, disk_write,
 )
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append_block, outbuf_clear, outbuf_free, outbuf_reserve
@@ -37,7 +37,6 @@ cdef enum:
     SYNC_BYTES = 4194304            # written between two syncs, so that the last one finds little to do
     BURST_US = 200
     NAP_MOST_US = 5000
-    AGAIN = 100                     # of a shard: databases have been swapped
 
 cdef uint64_t ALL_TAGS = (<uint64_t>1) << 32
 
@@ -53,7 +52,7 @@ cdef struct Writer:
     ShardFoot* foot                 # of the shard that is being written
     uint32_t shard
     int db
-    uint64_t swaps                  # of the keyspace, when the shard was begun
+    uint8_t contents[DATABASES]     # of the shard, when it was begun
     OutBuf small                    # the head of a block and entries
     uint64_t entries                # of these
     OutBuf large                    # entries without their values, which are its blocks
@@ -218,18 +217,23 @@ cdef void size_slice(Writer* w, size_t bytes_) noexcept nogil:
         w.take = 1
 
 
-cdef int take_slice(Writer* w, uint64_t* tag, int* kind) noexcept nogil:
+cdef inline int place_of(const Shard* shard, uint8_t content) noexcept nogil:
+    """The database that has a content now."""
+    cdef int db = 0
+    while shard.contents[db] != content:
+        db += 1
+    return db
+
+
+cdef void take_slice(Writer* w, uint64_t* tag, int* kind) noexcept nogil:
     """Encode some entries from a tag on; the tag to go on from is left in *tag."""
     cdef Shard* shard = &w.s.ks.shards[w.shard]
     cdef Partition* p
-    cdef int result = SNAPSHOT_DONE
     cdef size_t before = w.small.len
     w.visited = 0
     lock_acquire(&shard.lock)
-    p = shard.parts[w.db]
-    if w.s.ks.swaps != w.swaps:
-        result = AGAIN
-    elif p == NULL:
+    p = shard.parts[place_of(shard, w.contents[w.db])]
+    if p == NULL:
         tag[0] = ALL_TAGS
     else:
         if kind[0] != <int>p.table.kind:
@@ -238,17 +242,17 @@ cdef int take_slice(Writer* w, uint64_t* tag, int* kind) noexcept nogil:
         tag[0] = table_scan(&p.table, &p.arena, tag[0], w.take, visit, w)
     lock_release(&shard.lock)
     size_slice(w, w.small.len - before)
-    return result
 
 
-cdef int write_database(Writer* w) noexcept nogil:
+cdef SnapshotResult write_database(Writer* w) noexcept nogil:
     cdef uint64_t tag = 0
     cdef int kind = -1
-    cdef int result = SNAPSHOT_DONE
+    cdef SnapshotResult result = SNAPSHOT_DONE
+    begin_block(w)
     while result == SNAPSHOT_DONE and tag < ALL_TAGS:
         if load_u32(&w.s.cancelled):
             return SNAPSHOT_CANCELLED
-        result = take_slice(w, &tag, &kind)
+        take_slice(w, &tag, &kind)
         if w.small.failed or w.large.failed:
             result = failed(w.s, ENOMEM)
         if result == SNAPSHOT_DONE and w.large.ref_count:
@@ -260,43 +264,24 @@ cdef int write_database(Writer* w) noexcept nogil:
 
 
 cdef void note_shard(Writer* w) noexcept nogil:
-    """Before its first slice: what the log of the shard says from here on must be replayed."""
+    """Before its first slice: what the log of the shard says from here on must be replayed, on databases that are named as they are here."""
     cdef Shard* shard = &w.s.ks.shards[w.shard]
-    memset(w.foot, 0, sizeof(ShardFoot))
     lock_acquire(&shard.lock)
     w.foot.seq = log_cover(shard.log) if shard.log != NULL else 0
-    w.swaps = w.s.ks.swaps
+    memcpy(w.contents, shard.contents, sizeof(w.contents))
     lock_release(&shard.lock)
     w.foot.offset = w.offset
     w.s.seqs[w.shard] = w.foot.seq
 
 
-cdef int try_shard(Writer* w) noexcept nogil:
-    cdef int result = SNAPSHOT_DONE
+cdef SnapshotResult write_shard(Writer* w) noexcept nogil:
+    cdef SnapshotResult result = SNAPSHOT_DONE
     note_shard(w)
-    begin_block(w)
-    outbuf_clear(&w.large)
     w.db = 0
     while result == SNAPSHOT_DONE and w.db < DATABASES:
         result = write_database(w)
         w.db += 1
     return result
-
-
-cdef SnapshotResult write_shard(Writer* w) noexcept nogil:
-    cdef uint64_t offset = w.offset
-    cdef uint64_t keys = w.s.keys
-    cdef int result, i, error
-    for i in range(SHARD_TRIES):
-        result = try_shard(w)
-        if result != AGAIN:
-            return <SnapshotResult>result
-        error = disk_truncate(w.fd, offset)
-        if error:
-            return failed(w.s, error)
-        w.offset = offset
-        store_u64(&w.s.keys, keys)
-    return failed(w.s, EAGAIN)
 
 
 # The whole ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The write-ahead log: a log a shard in segments, written by the group, synced before anybody is told (docs/format.md).
 
 A change appends its records to its shard's buffer, under the shard's lock (log_put and its kin: nothing is allocated in the steady state, and
-without a log it is one test of a pointer). wal_commit makes everything appended so far durable, as the policy has it, and is what a driver
+without a log it is one test of a pointer). wal_commit (store.commit) makes everything appended so far durable, as the policy has it, and is what a driver
 calls before the first reply of a tick leaves: buffers are taken, written and synced, the logs side by side in the threads of the wal. A second
 caller whose records are being synced already waits for that sync and adds none.
 
@@ -14,7 +14,7 @@ full is noticed before a write is accepted, not after. A segment's tail is there
 twice its predecessor, up to SEGMENT_MOST. One begins when all of the one before it is on the disk, so that the numbers that a crash leaves have
 no gap.
 
-FAILURE: when writing fails, wal_health turns to what went wrong, and whoever accepts writes refuses them from then on (MISCONF); wal_commit
+FAILURE: when writing fails, Wal.health turns to what went wrong, and whoever accepts writes refuses them from then on (MISCONF); wal_commit
 answers False: what it was asked to make safe is not.
     held    a file could not be allocated or written for want of room: nothing is lost, records wait in memory, a thread of the wal tries again
             every RETRY_MS, and health returns by itself
