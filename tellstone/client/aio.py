@@ -369,10 +369,9 @@ class AsyncClient(BaseClient):
 
     async def _open_another(self, loop: asyncio.AbstractEventLoop) -> Connection:
         """Wait for the connection that is being opened for all who want one; it goes on if one of them is cancelled."""
-        if self._opening is None or self._loop is not loop:
+        if self._opening is None or self._opening.done() or self._loop is not loop:
             self._loop = loop
-            self._opening = loop.create_task(self._connect())
-            self._opening.add_done_callback(self._opened)
+            self._opening = loop.create_task(self._open_for_all())
         opening = self._opening
         try:
             return await asyncio.shield(opening)
@@ -383,15 +382,18 @@ class AsyncClient(BaseClient):
                 raise ClosedError("the client is closed") from None
             raise
 
-    def _opened(self, opening: asyncio.Task[Connection]) -> None:
-        if self._opening is opening:
-            self._opening = None
-        if opening.cancelled() or opening.exception() is not None:
-            return
+    async def _open_for_all(self) -> Connection:
+        """A new connection among those of the client, which it joins before the task is done.
+
+        Whoever awaits a task that is done goes on at once. If a callback of the task were to add the connection, a call
+        that begins between the two would find nothing, ask again, and never let the callback run.
+        """
+        connection = await self._connect()
         if self._closed:
-            opening.result().end(ClosedError("the client is closed"))
+            connection.end(ClosedError("the client is closed"))
         else:
-            self._open.append(opening.result())
+            self._open.append(connection)
+        return connection
 
     async def _connect(self) -> Connection:
         """A new connection, after as many attempts as are allowed and there is time for."""

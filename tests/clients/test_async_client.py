@@ -269,6 +269,28 @@ def test_cancelled_at_any_point(server: Server, loop: str) -> None:
         run(work, native_port(server), loop)
 
 
+@pytest.mark.parametrize("loop", loops())
+def test_a_call_that_begins_as_the_connection_opens(server: Server, loop: str) -> None:
+    """In every turn of the loop another call begins, so one does between the end of the opening and its callbacks."""
+
+    async def work(client: AsyncClient) -> None:
+        calls: list[asyncio.Task[object]] = []
+        while not (calls and calls[0].done()):
+            calls.append(asyncio.create_task(client.execute("PING")))
+            await asyncio.sleep(0)
+        assert set(await asyncio.gather(*calls)) == {True}
+        assert len(await connections(client)) == 1
+
+    ended = threading.Event()
+
+    def session() -> None:
+        run(work, native_port(server), loop)
+        ended.set()
+
+    threading.Thread(target=session, daemon=True).start()  # a loop that spins cannot be cancelled from within
+    assert ended.wait(30)
+
+
 def test_a_cancelled_buffer_is_left_alone() -> None:
     go_on = threading.Event()
 
