@@ -103,14 +103,13 @@ def test_a_batch_ends_with_a_mark(tmp_path: Path, opened: Open) -> None:
         log.put(0, 0, b"a%d" % number, b"v")
         log.put(0, 0, b"b%d" % number, b"v")
         assert log.commit()
-    records, torn = read_log(segments(tmp_path)[0])
-    assert torn == b""
-    records = records[:9]  # silence may have been marked by now
-    assert [r.kind for r in records] == ["put", "put", "mark"] * 3
-    assert [r.seq for r in records] == [1, 2, 2, 3, 4, 4, 5, 6, 6]
-    marks = [r.fields for r in records if r.kind == "mark"]
-    assert [synced for _, synced in marks] == [0, 2, 4]
-    assert before <= marks[0][0] <= marks[1][0] <= marks[2][0] <= int(time.time() * 1000)
+        records, torn = read_log(segments(tmp_path)[0])
+        assert torn == b"" and (records[-1].kind, records[-1].seq) == ("mark", 2 * number + 2)
+    assert [r.seq for r in records if r.kind == "put"] == [1, 2, 3, 4, 5, 6]
+    # A thread of the log may have written a batch of its own in between.
+    times, synced = zip(*[r.fields for r in records if r.kind == "mark"], strict=True)
+    assert list(synced) == sorted(synced) and synced[0] == 0 and {2, 4} <= set(synced)
+    assert [before, *times, int(time.time() * 1000)] == sorted([before, *times, int(time.time() * 1000)])
 
 
 def test_silence_is_marked_too(tmp_path: Path, opened: Open) -> None:
@@ -331,9 +330,9 @@ def test_bytes_are_counted_from_the_snapshot_on(opened: Open) -> None:
     log = opened(2)
     log.put(0, 0, b"key", b"value")
     log.put(1, 0, b"key", b"value")
-    assert log.bytes_since(0) == log.pending(0) == 40
+    assert log.bytes_since(0) == 40
     assert log.cover(0) == 1
-    assert (log.bytes_since(0), log.bytes_since(1), log.pending(0)) == (0, 40, 40)
+    assert (log.bytes_since(0), log.bytes_since(1)) == (0, 40)
     log.group((0,), [("delete", 0, 0, b"key")])
     assert log.bytes_since(0) == 38 + 21
     assert log.commit() and log.pending(0) == 0
