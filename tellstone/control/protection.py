@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from tellstone.control.context import Call
 
+# What is not of this form is the path of a unix socket, which may have been cut before its ":0".
+TCP = re.compile(rb"(?:[0-9.]+|\[[^\]/]+\]):[1-9][0-9]*")
 LOOPBACK = (b"127.", b"[::1]:")
 
 
 def is_local(call: Call) -> bool:
     """Whether a client is on this machine: it came by a loopback address or a unix socket, or it is this process."""
-    return not call.addr or call.addr.startswith(LOOPBACK) or call.addr.endswith(b":0")
+    return call.addr.startswith(LOOPBACK) or not TCP.fullmatch(call.addr)
 
 
 def protected(command: str, option: str) -> str:

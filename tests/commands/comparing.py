@@ -19,7 +19,7 @@ Request = Sequence[Arg]
 
 CLOSED = b"(closed)"  # stands for the reply that did not come because the server closed the connection
 DELIVERIES = ("one by one", "all at once", "byte by byte")
-MOST_PIECES = 2000  # of requests sent byte by byte; longer ones go in pieces of several bytes
+MOST_PIECES = 200  # of requests sent byte by byte; longer ones go in pieces of several bytes
 
 # Greatest difference of two positive answers, in the unit of the answer.
 CLOSE = {b"ttl": 3, b"expiretime": 3, b"pttl": 3000, b"pexpiretime": 3000, b"object idletime": 3}

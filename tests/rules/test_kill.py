@@ -45,7 +45,9 @@ class Listener:
 
 @pytest.fixture
 def listeners(tmp_path: Path) -> Iterator[list[Listener]]:
-    found = [Listener(tmp_path, "tellstone-left"), Listener(tmp_path, "tellstone-left-not")]
+    directory = tmp_path / ("long" * 40)  # `ps` cuts its lines unless told otherwise
+    directory.mkdir()
+    found = [Listener(directory, "tellstone-left"), Listener(directory, "tellstone-left-not")]
     yield found
     for listener in found:
         listener.process.kill()

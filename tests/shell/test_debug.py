@@ -24,7 +24,8 @@ DATA = [
     ("words", "may"), [([], False), (["no"], False), (["yes"], True), (["local"], True), (["LOCAL"], True)]
 )
 def test_who_may_use_it(start: Start, socket_path: Path, words: list[str], may: bool) -> None:
-    for address in ("127.0.0.1:0", f"unix:{socket_path}"):
+    # The second path is longer than what CLIENT LIST shows of an address.
+    for address in ("127.0.0.1:0", f"unix:{socket_path}", f"unix:{str(socket_path).ljust(100, 'x')}"):
         option = [f"--enable-debug-command={word}" for word in words]
         with start("--enable-resp", "--resp-addr", address, *option).connect() as wire:
             reply = wire.call("DEBUG", "SLEEP", 0)

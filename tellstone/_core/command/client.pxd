@@ -38,5 +38,5 @@ cdef struct Client:
     Text name
     Text lib_name
     Text lib_ver
-    char addr[72]                   # "127.0.0.1:5000", "[::1]:5000", "/path:0"; terminated
-    char laddr[72]
+    char addr[78]                   # "127.0.0.1:5000", "[::1]:5000", "/path:0"; terminated, and cut where Redis cuts it
+    char laddr[78]
