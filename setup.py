@@ -10,9 +10,9 @@ made by `python setup.py build` and used with PYTHONPATH=build/<kind>/lib.
 
 Two steps, each skipped for a module when nothing it depends on has changed:
 
-1. `.pyx` to C, one Cython process per module: build/cython/<plain|lines>/... The `.dep` file which Cython writes beside
-   the C names all `.pxd` files that went in. Interpreters and kinds share this step; kinds whose tools report lines of
-   `.pyx` files use `lines`.
+1. `.pyx` to C, one Cython process per module: build/cython/lines/... The `.dep` file which Cython writes beside the C
+   names all `.pxd` files that went in. Interpreters and kinds share this step. Kinds whose tools report lines of `.pyx`
+   files compile this C; the others compile build/cython/plain/..., which is the same without its `#line`s.
 2. C to an extension: build/<kind>/<abi>/... It depends on the C file and on a stamp of everything else that matters:
    the compiler, the flags, and the digest of all `.pxd` and `.h` files, which is also compiled into every module
    (tellstone/_core/base/stamp.pxd).
@@ -46,7 +46,8 @@ if KIND not in KINDS:
 
 # Kinds whose tools report `.pyx` lines: `#line` costs nothing at run time, but hides the C from gdb and perf.
 LINES = KIND in ("asan", "ubsan", "tsan", "coverage")
-CYTHON_OUT = BUILD / "cython" / ("lines" if LINES else "plain")
+LINE = re.compile(rb'\n#line \d+ "[^"\n]*"\n')  # as Cython writes it: between an end of line and the next line
+CYTHON_OUT = BUILD / "cython"
 ABI = sysconfig.get_config_var("SOABI") or f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
 
 DIRECTIVES = {
@@ -170,27 +171,30 @@ def cython_module(ext):
     with a complaint leaves no C file, so the next build complains again.
     """
     source = ext.sources[0]
-    target = CYTHON_OUT / Path(source).with_suffix(".c")
-    dep = target.with_name(target.name + ".dep")
+    lines, plain = (CYTHON_OUT / kind / Path(source).with_suffix(".c") for kind in ("lines", "plain"))
+    target = lines if LINES else plain
+    dep = lines.with_name(lines.name + ".dep")
     sources = dep_sources(dep)
-    if sources and fresh(target, [*sources, CYTHON_OUT / "options"]):
+    if sources and all(fresh(made, [*sources, CYTHON_OUT / "options"]) for made in (lines, plain)):
         return target, ""
     sys.stdout.write(f"cython {source}\n")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.unlink(missing_ok=True)
+    for made in (lines, plain):
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.unlink(missing_ok=True)
     begun = time.time()
-    command = [sys.executable, "-W", "ignore", "-m", "cython", "-3", "--depfile", "-I", "."]
-    command += ["--module-name", ext.name, "-o", str(target)]
-    command += ["--line-directives"] * LINES
+    command = [sys.executable, "-W", "ignore", "-m", "cython", "-3", "--depfile", "--line-directives", "-I", "."]
+    command += ["--module-name", ext.name, "-o", str(lines)]
     command += [word for item in DIRECTIVES.items() for word in ("-X", "=".join(item))]
     done = subprocess.run(
         [*command, source], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
     said = done.stdout.strip()
     if done.returncode or said:
-        target.unlink(missing_ok=True)
+        lines.unlink(missing_ok=True)
         return target, said or f"{source}: Cython ended with status {done.returncode}"
-    os.utime(target, (begun, begun))  # so that a source saved while Cython ran counts as newer
+    plain.write_bytes(LINE.sub(b"", lines.read_bytes()))
+    for made in (lines, plain):
+        os.utime(made, (begun, begun))  # so that a source saved while Cython ran counts as newer
     return target, ""
 
 
