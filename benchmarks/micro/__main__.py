@@ -24,7 +24,8 @@ def main(words: list[str]) -> int:
     if any(word in ("-h", "--help") for word in words):
         print(__doc__)
         return 0
-    os.environ.pop("PYTEST_ADDOPTS", None)  # how the tests are run, in several processes perhaps, is not how to measure
+    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER"):  # tests may run in several processes: not what measures
+        os.environ.pop(name, None)
     return int(pytest.main([str(Path(__file__).parent), *QUIET, *[word for some in options for word in some]]))
 
 

@@ -34,3 +34,6 @@ cdef int cmd_dbsize(Context* c) noexcept nogil
 cdef int cmd_flushdb(Context* c) noexcept nogil
 cdef int cmd_flushall(Context* c) noexcept nogil
 cdef int cmd_swapdb(Context* c) noexcept nogil
+
+# DEL of one key, argv[1], but for its reply: whether it was there.
+cdef bint key_remove(Context* c) noexcept nogil

@@ -102,17 +102,22 @@ cdef int64_t work_on_keys(Context* c, KeyWork work) noexcept nogil:
     return n
 
 
-cdef int reply_worked(Context* c, KeyWork work) noexcept nogil:
+cdef inline bint work_on_key(Context* c, KeyWork work) noexcept nogil:
     cdef Place place
-    cdef int64_t n
-    if c.argc == 2:
-        keyspace_open(c.ks, c.client.db, c.argv[1], c.hash, c.now, &place)
-        n = work(&place)
-        keyspace_close(&place)
-    else:
-        n = work_on_keys(c, work)
-    reply_int(c.out, n)
+    cdef bint done
+    keyspace_open(c.ks, c.client.db, c.argv[1], c.hash, c.now, &place)
+    done = work(&place)
+    keyspace_close(&place)
+    return done
+
+
+cdef int reply_worked(Context* c, KeyWork work) noexcept nogil:
+    reply_int(c.out, work_on_key(c, work) if c.argc == 2 else work_on_keys(c, work))
     return ST_OK
+
+
+cdef bint key_remove(Context* c) noexcept nogil:
+    return work_on_key(c, remove_key)
 
 
 # DEL key [key ...]

@@ -1,4 +1,7 @@
 """Handlers of the string commands (see command.command for what a handler is). One row of command.table names each."""
+from libc.stdint cimport int64_t
+
+from tellstone._core.base.bytesops cimport View
 from tellstone._core.command.command cimport Context
 
 cdef int cmd_get(Context* c) noexcept nogil
@@ -21,3 +24,6 @@ cdef int cmd_decr(Context* c) noexcept nogil
 cdef int cmd_incrby(Context* c) noexcept nogil
 cdef int cmd_decrby(Context* c) noexcept nogil
 cdef int cmd_incrbyfloat(Context* c) noexcept nogil
+
+# SET without options, but for its reply: ST_OK or an error.
+cdef int string_write(Context* c, View value, int64_t deadline) noexcept nogil

@@ -292,6 +292,10 @@ cdef int cmd_set(Context* c) noexcept nogil:
     return ST_OK
 
 
+cdef int string_write(Context* c, View value, int64_t deadline) noexcept nogil:
+    return set_value(c, value, 0, deadline)
+
+
 # SETNX key value
 cdef int cmd_setnx(Context* c) noexcept nogil:
     cdef int status = set_value(c, c.argv[2], OPT_NX, NO_DEADLINE)

@@ -6,9 +6,9 @@ from tellstone._core.base.bytesops cimport View, format_i64, view_of
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_reserve, outbuf_truncate
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.command.command cimport Command, command_find
-from tellstone._core.command.native cimport cmd_native_get
+from tellstone._core.command.native cimport cmd_native_delete, cmd_native_get, cmd_native_ping, cmd_native_set
 from tellstone._core.protocol.native cimport (
-    FRAME_AUTH, FRAME_AUTH_ERR, FRAME_AUTH_OK, FRAME_BAD, FRAME_ERROR, FRAME_HEAD, FRAME_PING, FRAME_PONG, FRAME_REQUEST,
+    FRAME_AUTH, FRAME_AUTH_ERR, FRAME_AUTH_OK, FRAME_BAD, FRAME_ERROR, FRAME_HEAD, FRAME_PING, FRAME_REQUEST,
     FRAME_RESPONSE, FRAME_WHOLE, OP_COMMAND, OP_DELETE, OP_GET, OP_SET, Frame, FrameType, NativeRequest, Taken, frame_head, frame_take,
     frame_write, native_list, native_request, native_text,
 )
@@ -22,13 +22,19 @@ check_layout(__name__)
 cdef enum:
     ARGS_MAX = 5                    # of a request that is not a COMMAND: SET key value PX ms
 
-# GET with the handler that writes frames; in everything else, statistics included, the row of RESP.
+# Rows of RESP with the handlers that write frames; in everything else, statistics included, the rows of RESP.
 cdef Command get_row
+cdef Command set_row
+cdef Command delete_row
+cdef Command ping_row
 get_row = command_find(b"get", 3)[0]
 get_row.handler = cmd_native_get
-cdef const Command* set_row = command_find(b"set", 3)
-cdef const Command* delete_row = command_find(b"del", 3)
-cdef const Command* ping_row = command_find(b"ping", 4)
+set_row = command_find(b"set", 3)[0]
+set_row.handler = cmd_native_set
+delete_row = command_find(b"del", 3)[0]
+delete_row.handler = cmd_native_delete
+ping_row = command_find(b"ping", 4)[0]
+ping_row.handler = cmd_native_ping
 cdef const Command* auth_row = command_find(b"auth", 4)
 cdef const Command* monitor_row = command_find(b"monitor", 7)
 
@@ -54,7 +60,7 @@ cdef inline void take_set(Worker* w, uint32_t n, View* argv, const NativeRequest
     if q.value.len > <size_t>w.limits.max_bulk:
         call_nothing(r, argv, CALL_TOO_LONG)
         return
-    call_row(r, argv, CALL_SET, set_row, b"SET", 3)
+    call_row(r, argv, CALL_SET, &set_row, b"SET", 3)
     argv[1] = q.key
     argv[2] = q.value
     r.argc = 3
@@ -92,7 +98,7 @@ cdef inline bint take_request(Worker* w, uint32_t n, View* argv, uint32_t room, 
     elif q.op == OP_SET:
         take_set(w, n, argv, &q)
     elif q.op == OP_DELETE:
-        call_row(r, argv, CALL_DELETE, delete_row, b"DEL", 3)
+        call_row(r, argv, CALL_DELETE, &delete_row, b"DEL", 3)
         argv[1] = q.key
     elif q.op == OP_COMMAND:
         return take_command(r, argv, room, q.value)
@@ -122,7 +128,7 @@ cdef inline bint take_frame(Worker* w, uint32_t n, View* argv, uint32_t room, co
         return take_request(w, n, argv, room, f)
     if f.type == FRAME_AUTH:
         return take_auth(r, argv, f)
-    call_row(r, argv, CALL_PING, ping_row, b"PING", 4)
+    call_row(r, argv, CALL_PING, &ping_row, b"PING", 4)
     r.argc = 1
     return f.type == FRAME_PING
 
@@ -187,12 +193,12 @@ cdef void frame_begin(OutBuf* o, uint8_t call, Mark* mark) noexcept nogil:
     mark.at = o.len
     mark.refs = o.ref_count
     mark.ref_bytes = o.ref_bytes
-    if call != CALL_GET and outbuf_reserve(o, FRAME_HEAD) != NULL:
+    if outbuf_reserve(o, FRAME_HEAD) != NULL:
         o.len += FRAME_HEAD
 
 
-cdef inline void replace(OutBuf* o, const Mark* mark, FrameType type, const char* payload) noexcept nogil:
-    outbuf_truncate(o, mark.at, mark.refs)
+cdef inline void replace(OutBuf* o, size_t at, uint32_t refs, FrameType type, const char* payload) noexcept nogil:
+    outbuf_truncate(o, at, refs)
     frame_write(o, type, payload, strlen(payload))
 
 
@@ -201,18 +207,18 @@ cdef inline bint begins(const char* text, size_t len, const char* word) noexcept
     return len >= n and memcmp(text, word, n) == 0
 
 
-cdef void end_error(OutBuf* o, uint8_t call, const Mark* mark, size_t body) noexcept nogil:
-    """An error of RESP, -text CRLF, stands at `body`: its text becomes the payload, or the code that the protocol has for it."""
+cdef void frame_mend(OutBuf* o, uint8_t call, size_t at, size_t body) noexcept nogil:
+    """-text CRLF becomes a frame with the text as its payload, or with the code that the protocol has for it."""
     cdef size_t len = o.len - body - 3
     cdef const char* text = o.data + body + 1
     if call == CALL_AUTH:
-        replace(o, mark, FRAME_AUTH_ERR, b"INVALID_AUTH")
+        replace(o, at, o.ref_count, FRAME_AUTH_ERR, b"INVALID_AUTH")
     elif call != CALL_COMMAND and (begins(text, len, b"OOM ") or begins(text, len, b"MISCONF ")):
-        replace(o, mark, FRAME_ERROR, b"STORAGE_FAILURE")
+        replace(o, at, o.ref_count, FRAME_ERROR, b"STORAGE_FAILURE")
     elif outbuf_reserve(o, FRAME_HEAD) != NULL:
-        memmove(o.data + mark.at + FRAME_HEAD, o.data + body + 1, len)
-        frame_head(o.data + mark.at, FRAME_ERROR, len)
-        o.len = mark.at + FRAME_HEAD + len
+        memmove(o.data + at + FRAME_HEAD, o.data + body + 1, len)
+        frame_head(o.data + at, FRAME_ERROR, len)
+        o.len = at + FRAME_HEAD + len
 
 
 cdef void end_reply(OutBuf* o, const Mark* mark, size_t body) noexcept nogil:
@@ -221,22 +227,18 @@ cdef void end_reply(OutBuf* o, const Mark* mark, size_t body) noexcept nogil:
     if len < UINT32_MAX:
         frame_head(o.data + mark.at, FRAME_RESPONSE, len)
     else:
-        replace(o, mark, FRAME_ERROR, b"ERR the reply is longer than a frame can be")
+        replace(o, mark.at, mark.refs, FRAME_ERROR, b"ERR the reply is longer than a frame can be")
 
 
 cdef void frame_end(OutBuf* o, uint8_t call, const Mark* mark) noexcept nogil:
-    cdef size_t body = mark.at + (0 if call == CALL_GET else FRAME_HEAD)
+    cdef size_t body = mark.at + FRAME_HEAD
     if o.failed:
         return
     if o.len <= body and o.ref_count == mark.refs:
         outbuf_truncate(o, mark.at, mark.refs)
     elif o.data[body] == c'-' and o.ref_count == mark.refs:
-        end_error(o, call, mark, body)
-    elif call == CALL_SET or call == CALL_DELETE:
-        replace(o, mark, FRAME_RESPONSE, b"OK")
-    elif call == CALL_PING:
-        replace(o, mark, FRAME_PONG, b"")
+        frame_mend(o, call, mark.at, body)
     elif call == CALL_AUTH:
-        replace(o, mark, FRAME_AUTH_OK, b"OK")
-    elif call == CALL_COMMAND:
+        replace(o, mark.at, mark.refs, FRAME_AUTH_OK, b"OK")
+    else:
         end_reply(o, mark, body)

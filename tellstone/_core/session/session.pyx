@@ -32,7 +32,7 @@ from tellstone._core.protocol.resp cimport (
 from tellstone._core.session.attention cimport ATTEND_MONITORS, Attention, attention_holds, attention_word
 from tellstone._core.session.batch cimport BATCH, BATCH_ARGS, Request
 from tellstone._core.session.frames cimport (
-    CALL_COMMAND, Mark, frame_begin, frame_end, frame_items, frame_refusal, frames_front, frames_peek, frames_take,
+    CALL_COMMAND, CALL_PING, Mark, frame_begin, frame_end, frame_error, frame_items, frame_refusal, frames_front, frames_peek, frames_take,
 )
 from tellstone._core.store.grace cimport grace_join, grace_part
 from tellstone._core.store.keyspace cimport (
@@ -212,8 +212,8 @@ cdef int refuse_frame(Session* s, Context* c, const char* error) noexcept nogil:
     return FEED_NEED_DATA
 
 
-cdef int run_framed(Session* s, Context* c, const Command* row, bint hashed) noexcept nogil:
-    """One request of the native protocol, s.call, its reply a frame."""
+cdef int run_translated(Session* s, Context* c, const Command* row, bint hashed) noexcept nogil:
+    """One request of the native protocol whose handler, if it has one, writes a reply of RESP."""
     cdef Mark mark
     cdef int result
     cdef const char* refusal = frame_refusal(s.call)
@@ -223,6 +223,17 @@ cdef int run_framed(Session* s, Context* c, const Command* row, bint hashed) noe
     result = run_plain(s, c, row, hashed)
     frame_end(&s.out, s.call, &mark)
     s.client.proto = 3                  # whatever HELLO or RESET has made of it
+    return result
+
+
+cdef inline int run_framed(Session* s, Context* c, const Command* row, bint hashed) noexcept nogil:
+    """One request of the native protocol, s.call, its reply a frame."""
+    cdef size_t was = s.out.len
+    cdef int result
+    if s.call > CALL_PING:
+        return run_translated(s, c, row, hashed)
+    result = run_plain(s, c, row, hashed)
+    frame_error(&s.out, s.call, was)
     return result
 
 
