@@ -114,12 +114,17 @@ SERVER = (
         "Exporters and clients read them.",
     ),
     Difference(
-        ("INFO server", "INFO memory", "INFO stats", "INFO keyspace"),
+        ("INFO server", "INFO memory", "INFO stats"),
         "Tells of its compiler and its clocks, of durations of its event loop and of expiry, of reads, writes and reply"
-        " buffers, of objects freed late, and the average time to live of a sample of keys.",
-        "Of these `eventloop_cycles` is there, the turns of all threads together; `avg_ttl` is always 0, the others are"
-        " left out.",
+        " buffers, and of objects freed late.",
+        "Of these `eventloop_cycles` is there, the turns of all threads together; the others are left out.",
         "Nothing measures them.",
+    ),
+    Difference(
+        ("INFO keyspace",),
+        "`avg_ttl` is a running average of samples, 0 until some keys have been sampled.",
+        "It is the average of all keys with a time to live, now.",
+        "The sum is kept with the keys.",
     ),
     Difference(
         ("INFO commandstats", "LATENCY HISTOGRAM"),

@@ -338,7 +338,7 @@ def cluster(context: Context) -> Fields:
 def keyspace(context: Context) -> Fields:
     """The databases that hold keys."""
     return {
-        f"db{index}": f"keys={keys},expires={expires},avg_ttl=0"
+        f"db{index}": f"keys={keys},expires={expires},avg_ttl={context.store.average_ttl(index)}"
         for index, (keys, expires) in enumerate(context.store.sizes())
         if keys
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from datetime import timedelta
 
@@ -189,3 +190,34 @@ def test_a_million_keys_of_one_second() -> None:
         assert slowest < 0.25  # a moment in which somebody else had the processor
         engine._store.upkeep()
         assert engine._store.stats()["held_bytes"] < 4 << 20
+
+
+@pytest.mark.core
+def test_the_average_of_what_is_left(clocked: Clocked) -> None:
+    """However keys came by their deadlines, and lost them."""
+    chance, engine = random.Random(3), clocked.engine
+    deadlines: dict[str, int] = {}
+    assert clocked.store.average_ttl(0) == 0
+    for _ in range(3000):
+        key, left = f"k{chance.randrange(60)}", chance.choice([500, 3_000, 10**9, 2**62])
+        match chance.randrange(6):
+            case 0:
+                engine.execute("SET", key, "v" * chance.randrange(90), "PX", left)
+                deadlines[key] = clocked.now + left
+            case 1 if engine.execute("PEXPIRE", key, left):
+                deadlines[key] = clocked.now + left
+            case 2:
+                engine.execute("PERSIST", key)
+                deadlines.pop(key, None)
+            case 3:
+                engine.delete(key)
+                deadlines.pop(key, None)
+            case 4:
+                engine.execute("APPEND", key, "more" * chance.randrange(20))
+            case _:
+                clocked.pass_ms(chance.randrange(400), upkeep=True)
+        deadlines = {key: deadline for key, deadline in deadlines.items() if deadline >= clocked.now}
+        clocked.store.upkeep()
+        engine.get_many([f"k{n}" for n in range(60)])  # what is over is gone
+        expected = sum(deadlines.values()) // len(deadlines) - clocked.now if deadlines else 0
+        assert abs(clocked.store.average_ttl(0) - expected) <= max(1, expected >> 50)

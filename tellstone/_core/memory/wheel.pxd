@@ -29,6 +29,8 @@ cdef struct Wheel:
     int64_t tick_ms
     int64_t tick
     uint64_t count                  # nodes filed
+    uint64_t sum                    # of their deadlines: 128 bits, for far deadlines are nearly 2^63
+    uint64_t sum_high
 
 # What to do with a node that is due. It has been taken off the wheel.
 ctypedef void (*WheelExpire)(void* owner, uint32_t handle) noexcept nogil
@@ -39,5 +41,8 @@ cdef bint wheel_ready(Wheel* w, int64_t now_ms) noexcept nogil      # make the b
 cdef void wheel_add(Wheel* w, Arena* a, uint32_t handle, int64_t deadline) noexcept nogil   # only after wheel_ready
 cdef void wheel_cancel(Wheel* w, Arena* a, uint32_t handle) noexcept nogil
 cdef void wheel_moved(Wheel* w, Arena* a, uint32_t was, uint32_t now) noexcept nogil  # an object has another handle now
+cdef inline double wheel_sum(const Wheel* w) noexcept nogil:
+    """The sum of the deadlines."""
+    return <double>w.sum + <double>w.sum_high * 18446744073709551616.0
 # Work off what is due at now_ms, at most `budget` nodes and ticks. True when there is more to do.
 cdef bint wheel_advance(Wheel* w, Arena* a, int64_t now_ms, uint32_t budget, WheelExpire expire, void* owner) noexcept nogil

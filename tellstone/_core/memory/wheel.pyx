@@ -19,6 +19,8 @@ cdef void wheel_destroy(Wheel* w) noexcept nogil:
     free(w.heads)
     w.heads = NULL
     w.count = 0
+    w.sum = 0
+    w.sum_high = 0
 
 
 cdef bint wheel_ready(Wheel* w, int64_t now_ms) noexcept nogil:
@@ -57,6 +59,10 @@ cdef inline void bucket_push(Wheel* w, Arena* a, uint32_t bucket, uint32_t handl
     w.heads[bucket] = handle
 
 
+cdef inline int64_t node_deadline(Arena* a, uint32_t handle) noexcept nogil:
+    return <int64_t>get_u64(arena_ptr(a, handle) + WHEEL_NODE_AT + 8)
+
+
 cdef inline void node_unlink(Wheel* w, Arena* a, uint32_t handle) noexcept nogil:
     cdef char* node = arena_ptr(a, handle) + WHEEL_NODE_AT
     cdef uint32_t next = get_u32(node), prev = get_u32(node + 4)
@@ -68,15 +74,27 @@ cdef inline void node_unlink(Wheel* w, Arena* a, uint32_t handle) noexcept nogil
         put_u32(arena_ptr(a, prev) + WHEEL_NODE_AT, next)
 
 
+cdef inline void count_in(Wheel* w, int64_t deadline) noexcept nogil:
+    w.count += 1
+    w.sum += <uint64_t>deadline
+    w.sum_high += w.sum < <uint64_t>deadline
+
+
+cdef inline void count_out(Wheel* w, int64_t deadline) noexcept nogil:
+    w.count -= 1
+    w.sum_high -= w.sum < <uint64_t>deadline
+    w.sum -= <uint64_t>deadline
+
+
 cdef void wheel_add(Wheel* w, Arena* a, uint32_t handle, int64_t deadline) noexcept nogil:
     put_u64(arena_ptr(a, handle) + WHEEL_NODE_AT + 8, <uint64_t>deadline)
     bucket_push(w, a, bucket_of(w, deadline), handle)
-    w.count += 1
+    count_in(w, deadline)
 
 
 cdef void wheel_cancel(Wheel* w, Arena* a, uint32_t handle) noexcept nogil:
     node_unlink(w, a, handle)
-    w.count -= 1
+    count_out(w, node_deadline(a, handle))
 
 
 cdef void wheel_moved(Wheel* w, Arena* a, uint32_t was, uint32_t now) noexcept nogil:
@@ -101,10 +119,10 @@ cdef inline bint bucket_empties(Wheel* w, Arena* a, uint32_t bucket, int64_t now
             return False
         budget[0] -= 1
         handle = w.heads[bucket]
-        deadline = <int64_t>get_u64(arena_ptr(a, handle) + WHEEL_NODE_AT + 8)
+        deadline = node_deadline(a, handle)
         node_unlink(w, a, handle)
         if deadline < now_ms:
-            w.count -= 1
+            count_out(w, deadline)
             expire(owner, handle)
         else:
             bucket_push(w, a, bucket_of(w, deadline), handle)

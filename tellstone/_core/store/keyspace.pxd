@@ -126,6 +126,7 @@ cdef void keyspace_unlock_all(Keyspace* ks) noexcept nogil
 
 cdef uint64_t keyspace_size(Keyspace* ks, int db) noexcept nogil          # keys, expired ones that are still there included
 cdef uint64_t keyspace_expires(Keyspace* ks, int db) noexcept nogil       # of these, with a deadline
+cdef int64_t keyspace_average_ttl(Keyspace* ks, int db) noexcept nogil    # ms that these have left; 0: there are none
 cdef void keyspace_flush(Keyspace* ks, int db) noexcept nogil             # -1: all databases. Memory goes back behind the scenes
 cdef void keyspace_swap(Keyspace* ks, int a, int b) noexcept nogil
 cdef inline uint64_t keyspace_used(Keyspace* ks) noexcept nogil:

@@ -11,7 +11,7 @@ from tellstone._core.base.lock cimport lock_acquire, lock_release, lock_try, wor
 from tellstone._core.base.platform cimport make_huge, mul_fold, prefetch, sleep_us, thread_create, thread_join
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.arena cimport ARENA_PAGE_BITS, ARENA_SEGMENT, arena_full_segment, arena_ptr
-from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN
+from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN, Wheel, wheel_sum
 from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_is_over, entry_key, entry_set_access
 from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_join, grace_leave, grace_reclaim, grace_retire
 from tellstone._core.store.log cimport log_flush, log_swap, wal_group_begin, wal_group_end
@@ -200,6 +200,25 @@ cdef uint64_t keyspace_expires(Keyspace* ks, int db) noexcept nogil:
             n += ks.shards[i].parts[db].wheel.count
         lock_release(&ks.shards[i].lock)
     return n
+
+
+cdef int64_t keyspace_average_ttl(Keyspace* ks, int db) noexcept nogil:
+    cdef uint32_t i
+    cdef double sum = 0
+    cdef uint64_t n = 0
+    cdef int64_t average
+    cdef Wheel* wheel
+    for i in range(ks.shard_count):
+        lock_acquire(&ks.shards[i].lock)
+        if ks.shards[i].parts[db] != NULL:
+            wheel = &ks.shards[i].parts[db].wheel
+            sum += wheel_sum(wheel)
+            n += wheel.count
+        lock_release(&ks.shards[i].lock)
+    if n == 0:
+        return 0
+    average = <int64_t>(sum / <double>n - <double>keyspace_now(ks))
+    return average if average > 0 else 0
 
 
 cdef void keyspace_account(Keyspace* ks) noexcept nogil:
@@ -700,6 +719,10 @@ cdef class Store:
         """(keys, keys with a deadline) of each database, in order."""
         cdef int db
         return [(keyspace_size(self.ks, db), keyspace_expires(self.ks, db)) for db in range(DATABASES)]
+
+    def average_ttl(self, int db):
+        """What the keys of a database that have a deadline have left until then, in ms; 0 if it has none of them."""
+        return keyspace_average_ttl(self.ks, db)
 
     def stats(self):
         """Counters and sizes of all shards, by name: hits, misses, expired, expired_lazy, live_bytes, held_bytes, table_bytes, retired."""
