@@ -220,8 +220,9 @@ cdef class Peer:
 
     cdef int act(self, Connection* c) except -1:
         cdef bint wanted
-        if not self.full and output_unsent(&c.session.out, &c.sent):
+        if self.host.sends and not self.full and output_unsent(&c.session.out, &c.sent):
             self.send(c)
+        self.host.sends = False
         if self.host.c == NULL:
             return 0
         if self.host.finish:

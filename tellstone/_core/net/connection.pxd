@@ -98,6 +98,7 @@ cdef struct Hosted:                     # what is to be done with a transport
     Connection* c                       # NULL: it has ended, and the transport is to be closed
     Hosted* next                        # in Connections.marked
     uint8_t marked                      # bool: is there
+    uint8_t sends                       # bool: the output that there is may leave
     uint8_t finish                      # bool: our side is to be shut down
     uint8_t ended                       # bool: the peer has ended its side while the connection did not read
     size_t unsent                       # bytes that the transport holds because the kernel would not take them
@@ -156,7 +157,7 @@ cdef struct Connections:                # of one thread
     Traffic traffic
     Mailbox* mailbox                    # one count
     Audience* monitors                  # of the group
-    uint32_t hurt                       # bool: the log has failed, and those whose replies depended on it are gone
+    uint64_t hurt                       # the log's failure (keyspace_failure) after which those whose replies depended on it are gone; 0: none
     Queue* control
     const Settings* settings
 

@@ -8,7 +8,7 @@ from libc.stdlib cimport malloc
 
 from tellstone._core.base.outbuf cimport OutBuf
 from tellstone._core.net.connection cimport (
-    CONN_ENDING, DEFERRED_BYTES, DEFERRED_MAX, OUTPUT_SIZE, Connection, Connections,
+    CONN_ENDING, CONN_FREE, DEFERRED_BYTES, DEFERRED_MAX, OUTPUT_SIZE, Connection, Connections,
 )
 from tellstone._core.net.output cimport output_compact, output_unsent
 
@@ -52,6 +52,8 @@ cdef inline void connection_defer(Connections* cs, Connection* c) noexcept nogil
         return
     if cs.deferred_count == DEFERRED_MAX or cs.deferred_bytes >= DEFERRED_BYTES:
         connections_flush(cs)
+        if c.mode == CONN_FREE:             # its changes could not be made safe
+            return
     cs.deferred[cs.deferred_count] = c
     cs.deferred_count += 1
     cs.deferred_bytes += size

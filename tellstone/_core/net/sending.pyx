@@ -17,7 +17,7 @@ from tellstone._core.net.output cimport output_unsent, output_write
 from tellstone._core.net.slots cimport connection_account, slot_leave, step_out
 from tellstone._core.net.traffic cimport count, peak_note
 from tellstone._core.session.session cimport CLIENT_MONITOR, session_free
-from tellstone._core.store.keyspace cimport Keyspace, keyspace_commit, keyspace_is_hurt
+from tellstone._core.store.keyspace cimport Keyspace, keyspace_commit, keyspace_failure
 
 check_layout(__name__)
 
@@ -189,26 +189,37 @@ cdef void connection_sent(Connections* cs, Connection* c, size_t n) noexcept nog
         all_sent(cs, c)
 
 
+cdef void forget_pending(Connections* cs, Connection* c) noexcept nogil:
+    cdef uint32_t i, left = 0
+    for i in range(cs.pending_count):
+        if cs.pending[i].c != c:
+            cs.pending[left] = cs.pending[i]
+            left += 1
+    cs.pending_count = left
+
+
 cdef void cut_unsafe(Connections* cs) noexcept nogil:
     """The log has failed with changes of this tick in it. Whoever waits for a reply does not get one: his changes may be lost, and he must not be
     told otherwise. From here on changes are refused, and what is read is as safe as it was."""
     cdef uint32_t slot
     cdef Connection* c
-    cs.hurt = True
+    cs.hurt = keyspace_failure(cs.worker.ks)
     for slot in range(cs.chunk_count * CHUNK):
         c = connection_at(cs, slot)
         if c.mode != CONN_FREE and connection_unsent(c):
+            forget_pending(cs, c)
             connection_close(cs, c)
 
 
 cdef inline bint is_safe(Connections* cs) noexcept nogil:
-    """ORDER: before any reply leaves, what it tells of is on the disk, as far as the policy wants it."""
+    """ORDER: before any reply leaves, what it tells of is on the disk, as far as the policy wants it. A log that fails, is well again and fails
+    again between two calls has let changes in: only while its failure is the same has it not."""
     cdef Keyspace* ks = cs.worker.ks
     if ks.wal == NULL:
         return True
-    if cs.hurt and keyspace_is_hurt(ks):
+    if cs.hurt and cs.hurt == keyspace_failure(ks):
         return True
-    cs.hurt = False
+    cs.hurt = 0
     if keyspace_commit(ks):
         return True
     cut_unsafe(cs)
@@ -223,6 +234,7 @@ cdef inline void send_now(Connections* cs, Connection* c) noexcept nogil:
         return
     if cs.hosted:
         if connection_unsent(c):
+            c.host.sends = True
             hosted_mark(cs, c.host)
         else:
             all_sent(cs, c)
@@ -241,15 +253,17 @@ cdef inline void send_now(Connections* cs, Connection* c) noexcept nogil:
 
 
 cdef void connection_send(Connections* cs, Connection* c) noexcept nogil:
-    if is_safe(cs):
+    if output_unsent(&c.session.out, &c.sent) == 0 or is_safe(cs):
         send_now(cs, c)
 
 
 cdef void connections_flush(Connections* cs) noexcept nogil:
+    """Of those that cannot be told of their changes none is left to be sent to."""
     cdef uint32_t i, n = cs.deferred_count
     cdef Connection* c
-    if n == 0 or not is_safe(cs):       # once for all of them: others append meanwhile
+    if n == 0:
         return
+    is_safe(cs)                         # once for all of them: others append meanwhile
     cs.deferred_count = 0
     cs.deferred_bytes = 0
     for i in range(n):

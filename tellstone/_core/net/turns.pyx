@@ -15,7 +15,7 @@ from tellstone._core.net.audience cimport audience_join, audience_leave, audienc
 from tellstone._core.net.connection cimport (
     CHUNK, CONN_ENDING, CONN_FREE, CONN_HELD, CONN_LINGER, CONN_OPEN, CONN_PARKED, CONN_QUEUED, DOOM_ANSWERED, DOOM_REPLIED,
     INPUT_LIMIT, INPUT_SIZE, LINGER_MS, OUTPUT_SPARE, PENDING_INPUT, PENDING_MAX, Connection, Connections, Hosted, Pending, Room,
-    connection_at, connection_unsent, hosted_mark,
+    connection_at, connection_unsent,
 )
 from tellstone._core.net.control cimport control_send_call
 from tellstone._core.net.held cimport (
@@ -198,6 +198,8 @@ cdef inline void connection_pend(Connections* cs, Connection* c, char* data, siz
         look_at_entry(cs, &cs.pending[cs.pending_count - 1])
     if cs.pending_count == PENDING_MAX:
         run_oldest(cs)
+        if c.mode == CONN_FREE:         # the log has failed, with replies to this one unsent
+            return
     cs.pending[cs.pending_count] = p
     cs.pending_count += 1
     cs.input_at = cs.input_at + 1 if cs.input_at < PENDING_MAX else 0
@@ -340,7 +342,8 @@ cdef void hosted_writable(Connections* cs, Connection* c) noexcept nogil:
     connection_sent(cs, c, n)
     if h.c != NULL:
         connection_account(cs, c)
-        hosted_mark(cs, h)
+        if connection_unsent(c):        # not at once: what it has been answered meanwhile may not be safe
+            connection_defer(cs, c)
 
 
 cdef bint hosted_pends(const Connections* cs, const Connection* c) noexcept nogil:

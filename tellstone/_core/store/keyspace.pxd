@@ -13,7 +13,7 @@ LOCK: shards in ascending order; the grace list's lock is a leaf.
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tellstone._core.base.atomics cimport relaxed_u32, relaxed_u64
+from tellstone._core.base.atomics cimport load_u32, load_u64, relaxed_u32, relaxed_u64
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport Thread
@@ -136,6 +136,11 @@ cdef inline bint keyspace_is_full(Keyspace* ks) noexcept nogil:
 cdef inline bint keyspace_is_hurt(const Keyspace* ks) noexcept nogil:
     """The log cannot be written: no more changes."""
     return ks.wal != NULL and relaxed_u32(&ks.wal.health) != WAL_SOUND
+cdef inline uint64_t keyspace_failure(const Keyspace* ks) noexcept nogil:
+    """0 while the log is well; else which failure since the start this is. As long as that is the same nobody can have changed anything."""
+    if ks.wal == NULL or load_u32(&ks.wal.health) == WAL_SOUND:
+        return 0
+    return load_u64(&ks.wal.failures)
 cdef inline bint keyspace_commit(Keyspace* ks) noexcept nogil:
     """Before anybody is told of a change. False: it may be lost."""
     return ks.wal == NULL or wal_commit(ks.wal)

@@ -71,7 +71,8 @@ cdef struct Wal:
     uint32_t error                  # errno of what has failed, with health; atomic
     uint32_t lost                   # bool, atomic: only wal_resume helps
     uint32_t stuck                  # logs that are; atomic
-    Lock trouble                    # over changes of these four
+    uint64_t failures               # how often health has gone; atomic
+    Lock trouble                    # over changes of these five
     uint64_t parts                  # files reserved, atomic
     uint32_t state                  # see store.wal; atomic
     uint32_t alarm                  # changes when the keeper is to look at once; atomic

@@ -2,7 +2,7 @@
 from libc.errno cimport ENOMEM
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tellstone._core.base.atomics cimport store_u32, store_u64
+from tellstone._core.base.atomics cimport load_u32, store_u32, store_u64
 from tellstone._core.base.bytesops cimport View, get_u32, view_of
 from tellstone._core.base.debug cimport check
 from tellstone._core.base.disk cimport disk_is_full
@@ -20,6 +20,8 @@ cdef void wal_report(Wal* w, int error, bint lost) noexcept nogil:
     lock_acquire(&w.trouble)
     if lost:
         store_u32(&w.lost, 1)
+    if load_u32(&w.health) == WAL_SOUND:
+        store_u64(&w.failures, w.failures + 1)      # ORDER: before health, so whoever sees that it has gone again sees another number
     store_u32(&w.error, <uint32_t>error)
     store_u32(&w.health, WAL_FULL if disk_is_full(error) else WAL_BROKEN)
     lock_release(&w.trouble)
