@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -52,6 +53,29 @@ def lock_file(file: IO[str]) -> bool:
     return True
 
 
+def sync(directory: Path) -> None:
+    """The names in a directory are on the disk."""
+    if os.name == "nt":  # renames write through there, and a directory cannot be opened
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make(path: Path) -> None:
+    """Make a directory, and those above it that are missing, and put their names on the disk: what is synced within a
+    directory whose own name is lost is lost as well. The lowest that was there already is synced, too, for whoever has
+    made it may have died before he did that.
+    """
+    missing = sum(not place.exists() for place in (path, *path.parents))
+    path.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    for place in (path, *path.parents)[: missing + 1]:
+        with suppress(PermissionError):  # a directory of somebody else's, which is not for us to read
+            sync(place.parent)
+
+
 class Directory:
     """A store's directory, made if need be, and locked until `close`. Raises StartError, whose text is one line."""
 
@@ -60,8 +84,10 @@ class Directory:
         self.logs = self.path / LOGS
         self.snapshots = self.path / SNAPSHOTS
         try:
-            for part in (self.path, self.logs, self.snapshots):
-                part.mkdir(mode=PRIVATE, parents=part is self.path, exist_ok=True)
+            make(self.path)
+            for part in (self.logs, self.snapshots):
+                part.mkdir(mode=PRIVATE, exist_ok=True)
+            sync(self.path)
             descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise StartError(f"persistence-dir {self.path}: {(error.strerror or str(error)).lower()}") from None

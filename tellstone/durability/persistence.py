@@ -26,7 +26,7 @@ from tellstone._core.store.durable import StoreLog
 from tellstone._core.store.keyspace import Store
 from tellstone._core.store.recovery import RecoveryJob
 from tellstone._core.store.snapshot import SnapshotJob
-from tellstone.durability.directory import Directory
+from tellstone.durability.directory import Directory, sync
 from tellstone.durability.saves import Saves
 from tellstone.errors import StartError
 from tellstone.log import fields
@@ -68,6 +68,7 @@ class Persistence:
             job.run(threads)
             self._number = job.number
             job.cut()
+            sync(self._directory.snapshots)  # whoever wrote the one that was read may have died before he did that
             self._open(job)
         except OSError as error:
             raise StartError(f"{self._directory.path}: {(error.strerror or str(error)).lower()}") from None

@@ -7,7 +7,6 @@ directory that is whole already.
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from tellstone._core.store.keyspace import Store
 from tellstone._core.store.recovery import RecoveryJob
 from tellstone._core.store.snapshot import SnapshotJob
 from tellstone.durability.check import Report, Watch
-from tellstone.durability.directory import LOGS, PRIVATE, SNAPSHOTS, Directory
+from tellstone.durability.directory import LOGS, PRIVATE, SNAPSHOTS, Directory, sync
 from tellstone.durability.persistence import generation_of, snapshot_name
 from tellstone.errors import StartError
 
@@ -70,14 +69,3 @@ def set_aside(directory: Path, generation: int) -> Path:
     sync(aside)
     sync(directory)
     return aside
-
-
-def sync(directory: Path) -> None:
-    """The names in a directory are on the disk."""
-    if os.name == "nt":  # renames write through there, and a directory cannot be opened
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
