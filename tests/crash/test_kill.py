@@ -1,194 +1,162 @@
-"""A server under load is killed at a random moment, again and again, and started on what it has left behind.
+"""A server under load is killed, again and again, and started on what it has left behind.
 
-Writers know what they have sent and what was acknowledged. After each start every key has to be in a state that it had
-between its last acknowledged change and the last one that was sent; under `always` that is all that is allowed, under
-`everysec` and `no` older states are, as far as the policy lets them be lost. Keys that are always set together must be
-equal, whatever the policy.
+It is killed at random moments: while it answers, while it begins segments, while it writes snapshots, and while it
+recovers from having been killed before. After each start every unit (crash.units) must be in a state that it may be in:
+under `always` none before the last acknowledged one, under `everysec` and `no` none before those of the last second.
+
+TELLSTONE_CRASH_ROUNDS=20 asks for twenty times as many rounds.
 """
 
 from __future__ import annotations
 
+import os
 import random
-import signal
-import subprocess
-import sys
-import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from servers import environment
-from wire import Closed, Wire
+from crash.crashing import Crashing
+from crash.units import SOON_MS, Some, faults
+from crash.writers import read, writing
+from wire import Wire
 
+pytestmark = pytest.mark.slow
+
+FACTOR = int(os.environ.get("TELLSTONE_CRASH_ROUNDS") or 1)
 WRITERS = 4
-KEYS = 40
-PIPELINE = 20
-State = bytes | None
+Load = Callable[["Killing", float], None]
 
 
-class Key:
-    """What has become of a key, in the order in which it was asked for."""
+class Killing:
+    """Rounds of load, death, and a look at what is left."""
 
-    def __init__(self) -> None:
-        self.states: list[State] = [None]
-        self.times: list[float] = [0.0]  # of the acknowledgement; infinite while there is none
+    def __init__(self, directory: Path, *words: str, lost_seconds: float = 0, sizes: tuple[int, ...] = (0, 10, 300)):
+        self.seed = random.randrange(1 << 30)
+        self.draw = random.Random(self.seed)
+        self.server = Crashing(directory, *words)
+        self.lost_seconds = lost_seconds
+        self.some = [Some(str(number), self.seed + number, sizes=sizes) for number in range(WRITERS)]
         self.acknowledged = 0
+        self.kills = 0
+        self.loading = 0  # kills of these while the server said that it was loading
 
-    def sent(self, state: State) -> int:
-        self.states.append(state)
-        self.times.append(float("inf"))
-        return len(self.states) - 1
+    def load(self, seconds: float) -> None:
+        """Several connections that write, until the server is killed."""
+        with self.writing():
+            time.sleep(seconds)
+            self.kill()
 
-    def seen(self, number: int) -> None:
-        self.acknowledged = number
-        self.times[number] = time.monotonic()
-
-    def least(self, killed: float, seconds: float) -> int:
-        """The oldest state that a policy may go back to, which loses what was acknowledged in the last seconds."""
-        if seconds == 0:
-            return self.acknowledged
-        return max(number for number, when in enumerate(self.times) if when <= killed - seconds)
-
-    def settle(self, state: State) -> None:
-        self.states, self.times, self.acknowledged = [state], [0.0], 0
-
-
-class Writer(threading.Thread):
-    """Changes keys of its own, a pipeline at a time, until the server is gone."""
-
-    def __init__(self, path: str, number: int, keys: dict[bytes, Key], seed: int) -> None:
-        super().__init__(daemon=True)
-        self.wire = Wire(path)
-        self.number = number
-        self.keys = keys
-        self.random = random.Random(seed)
-        self.serial = 0
-
-    def run(self) -> None:
-        try:
-            while True:
-                calls, changes = zip(*(self.change() for _ in range(PIPELINE)), strict=True)
-                self.wire.send(b"".join(self.wire.encode(*call) for call in calls))
-                for change in changes:
-                    reply = self.wire.reply()
-                    assert not reply.startswith(b"-"), reply
-                    for key, number in change:
-                        key.seen(number)
-        except (Closed, OSError):
-            pass
-
-    def key(self, kind: str, number: int) -> bytes:
-        return b"%s:%d:%d" % (kind.encode(), self.number, number)
-
-    def change(self) -> tuple[list[bytes], list[tuple[Key, int]]]:
-        draw, at = self.random.random(), self.random.randrange(KEYS)
-        self.serial += 1
-        value = b"%d:%s" % (self.serial, b"x" * self.random.choice((0, 10, 300)))
-        if draw < 0.2:
-            left, right = self.key("left", at), self.key("right", at)
-            call = [b"MSET", left, value, right, value]
-            return call, [(self.keys[name], self.keys[name].sent(value)) for name in (left, right)]
-        name = self.key("one", at)
-        if draw < 0.35:
-            return [b"DEL", name], [(self.keys[name], self.keys[name].sent(None))]
-        if draw < 0.5:
-            before = self.keys[name].states[-1] or b""
-            return [b"APPEND", name, value], [(self.keys[name], self.keys[name].sent(before + value))]
-        return [b"SET", name, value], [(self.keys[name], self.keys[name].sent(value))]
-
-
-class Crashing:
-    """A directory, and the server that is started on it again and again."""
-
-    def __init__(self, directory: Path, *words: str) -> None:
-        self.directory = directory
-        self.path = str(directory / "s")
-        self.words = words
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "tellstone", "--addr", f"unix:{self.directory}/n", "--enable-resp"]
-        command += ["--resp-addr", f"unix:{self.path}", "--enable-persistence", "--shards", "4"]
-        command += ["--persistence-dir", str(self.directory / "data"), *self.words]
-        with (self.directory / "log").open("ab") as log:
-            self.process = subprocess.Popen(command, env=environment(), stdout=log, stderr=log)
-        deadline = time.monotonic() + 20
-        while not self.answers():
-            assert self.process.poll() is None and time.monotonic() < deadline, (self.directory / "log").read_text()
-            time.sleep(0.02)
-
-    def answers(self) -> bool:
-        try:
-            with Wire(self.path) as wire:
-                return wire.call("PING") == b"+PONG\r\n"
-        except (Closed, OSError):
-            return False
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        with writing(self.server.resp, self.server.native, self.some, self.draw.randrange(1 << 30)) as writers:
+            yield
+        self.acknowledged += sum(writer.acknowledged for writer in writers)
 
     def kill(self) -> None:
-        assert self.process is not None
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self.server.kill()
+        self.killed = time.monotonic()
+        self.kills += 1
 
-    def read(self, names: list[bytes]) -> list[State]:
-        with Wire(self.path) as wire:
-            wire.send(b"".join(wire.encode(b"GET", name) for name in names))
-            replies = [wire.reply() for _ in names]
-        return [None if reply == b"$-1\r\n" else reply.partition(b"\r\n")[2][:-2] for reply in replies]
+    def kill_while_starting(self, longest: float) -> None:
+        """After any time, or as soon as it says that it loads."""
+        self.server.spawn()
+        end = time.monotonic() + self.draw.uniform(0, longest)
+        watch = self.draw.random() < 0.5
+        while time.monotonic() < end and not (watch and self.server.is_loading()):
+            time.sleep(0.001)
+        self.loading += self.server.is_loading()
+        self.server.kill()
+        self.kills += 1
 
+    def verify(self) -> None:
+        time.sleep(2 * SOON_MS / 1000)
+        units = [unit for mine in self.some for unit in mine.units]
+        with Wire(self.server.resp) as wire:
+            found = read(wire, [key for unit in units for key in unit.keys])
+        wrong = faults(units, found, self.killed - self.lost_seconds, self.killed)
+        assert not wrong, f"seed {self.seed}, kill {self.kills}: {wrong[:3]}"
+        for mine in self.some:
+            mine.settle(found)
 
-def fresh_keys() -> dict[bytes, Key]:
-    kinds = (b"one", b"left", b"right")
-    return {b"%s:%d:%d" % (kind, w, k): Key() for kind in kinds for w in range(WRITERS) for k in range(KEYS)}
-
-
-def verify(server: Crashing, keys: dict[bytes, Key], killed: float, seconds: float) -> None:
-    found = dict(zip(keys, server.read(list(keys)), strict=True))
-    for name, key in keys.items():
-        allowed = key.states[key.least(killed, seconds) :]
-        assert found[name] in allowed, (name, found[name], allowed[:3], len(allowed))
-        if name.startswith(b"left"):
-            assert found[name] == found[name.replace(b"left", b"right")], name
-    for name, key in keys.items():
-        key.settle(found[name])
-
-
-def crash_rounds(tmp_path: Path, rounds: int, policy: str, lost_seconds: float, runs: tuple[float, float]) -> None:
-    seed = random.randrange(1 << 30)
-    draw = random.Random(seed)
-    keys = fresh_keys()
-    server = Crashing(tmp_path, "--wal-sync", policy, "--snapshot-bytes", "200KiB")
-    server.start()
-    try:
-        for number in range(rounds):
-            writers = [Writer(server.path, n, keys, draw.randrange(1 << 30)) for n in range(WRITERS)]
-            for writer in writers:
-                writer.start()
-            time.sleep(draw.uniform(*runs))
-            if draw.random() < 0.4:
-                with Wire(server.path) as wire:
-                    wire.send(wire.encode(b"BGSAVE"))
-                time.sleep(draw.uniform(0, 0.05))
-            server.kill()
-            killed = time.monotonic()
-            for writer in writers:
-                writer.join(10)
-                assert not writer.is_alive()
-            server.start()
-            try:
-                verify(server, keys, killed, lost_seconds)
-            except AssertionError as error:
-                raise AssertionError(f"seed {seed}, round {number}: {error}") from error
-    finally:
-        server.kill()
+    def rounds(self, count: int, load: Load, seconds: tuple[float, float], *, startings: int = 0) -> None:
+        """So many; in each, before the start that counts, up to so many that end early."""
+        longest = 0.5
+        with self.server.started():
+            for _ in range(count * FACTOR):
+                load(self, self.draw.uniform(*seconds))
+                for _ in range(self.draw.randint(0, startings)):
+                    self.kill_while_starting(longest)
+                begun = time.monotonic()
+                self.server.start()
+                longest = time.monotonic() - begun
+                self.verify()
+        assert self.acknowledged
 
 
-@pytest.mark.slow
+def saving(killing: Killing, seconds: float) -> None:
+    """One snapshot after the other, while there is load; the server dies in one of them, or between two."""
+    end = time.monotonic() + seconds
+    with killing.writing():
+        with Wire(killing.server.resp) as wire:
+            while time.monotonic() < end:
+                wire.call("BGSAVE")
+                time.sleep(killing.draw.uniform(0, 0.02))
+        killing.kill()
+
+
+def segment_names(server: Crashing) -> set[str]:
+    return {path.name for path in (server.data / "logs").glob("*.log")}
+
+
+def changing_segments(killing: Killing, seconds: float) -> None:
+    """Long values fill segments; the server dies about when some log begins its next one."""
+    with killing.writing():
+        end = time.monotonic() + 20
+        before = segment_names(killing.server)
+        while segment_names(killing.server) == before and time.monotonic() < end:
+            time.sleep(0.001)
+        time.sleep(killing.draw.choice((0, 0, seconds)))
+        killing.kill()
+
+
 def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
-    crash_rounds(tmp_path, 25, "always", 0, (0.02, 0.4))
+    killing = Killing(tmp_path, "--wal-sync", "always", "--snapshot-bytes", "200KiB")
+    killing.rounds(8, Killing.load, (0.02, 0.4), startings=2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["everysec", "no"])
-def test_at_most_the_last_second_is_lost(tmp_path: Path, policy: str) -> None:
+def test_killed_while_it_takes_snapshots(tmp_path: Path) -> None:
+    Killing(tmp_path, "--wal-sync", "always").rounds(6, saving, (0.05, 0.2))
+
+
+def test_killed_while_it_changes_segments(tmp_path: Path) -> None:
+    """Every start begins segments of a megabyte; each later one is twice as long."""
+    killing = Killing(tmp_path, "--wal-sync", "always", sizes=(20_000, 60_000))
+    killing.rounds(6, changing_segments, (0, 0.05), startings=1)
+
+
+def test_killed_while_it_loads(tmp_path: Path) -> None:
+    """There is so much to load that the server says LOADING for a while; it dies then, several times in a row."""
+    killing = Killing(tmp_path, "--wal-sync", "always")
+    with killing.server.started():
+        with Wire(killing.server.resp) as wire:
+            for part in range(10):
+                words = [word for i in range(10_000) for word in (f"filler:{part}:{i}", "x" * 100)]
+                assert wire.call("MSET", *words) == b"+OK\r\n"
+            killing.load(0.1)
+        for _ in range(FACTOR):
+            for _ in range(3):
+                killing.kill_while_starting(2.0)
+            killing.server.start()
+            killing.verify()
+            with Wire(killing.server.resp) as wire:
+                assert int(wire.call("DBSIZE")[1:]) >= 100_000
+            killing.load(0.05)
+
+
+@pytest.mark.parametrize(("policy", "rounds"), [("everysec", 2), ("no", 1)])
+def test_at_most_the_last_second_is_lost(tmp_path: Path, policy: str, rounds: int) -> None:
     """A killed process loses what it has not written, a tenth of a second; only a dead machine would lose the rest."""
-    crash_rounds(tmp_path, 5, policy, 1.0, (1.2, 2.0))
+    killing = Killing(tmp_path, "--wal-sync", policy, "--snapshot-bytes", "200KiB", lost_seconds=1.0)
+    killing.rounds(rounds, Killing.load, (1.2, 1.6), startings=1)
