@@ -16,7 +16,7 @@ from benchmarks.generators import Generator, generators
 from benchmarks.servers import KINDS, ROOT, Cores, program_of, version_of
 
 OUTPUT = ROOT / "build" / "benchmarks"
-PLACES = ("--json", "--plot", "--from")  # options that name a place on this machine
+PLACES = ("--json", "--plot", "--from", "--directory")  # options that name a place on this machine
 
 
 def parser_of(module: str, text: str | None, servers: str) -> argparse.ArgumentParser:

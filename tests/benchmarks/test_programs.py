@@ -80,6 +80,19 @@ def test_scaling(tmp_path: Path) -> None:
         check(point, {"tellstone"})
 
 
+@pytest.mark.skipif(not redis_program(), reason="redis-server is not installed")
+def test_durable(tmp_path: Path) -> None:
+    printed = run("durable", "--quick", "--keys", "500", "--seconds", "0.2", "--json", str(tmp_path / "results.json"))
+    lines = json.loads((tmp_path / "results.json").read_text())["lines"]
+    assert [line["name"].partition(":")[0].strip() for line in lines] == [
+        *("always", "everysec", "the same of Redis", "recovery"),
+        *("snapshot", "the same of Redis and its child", "snapshot", "the same of Redis"),
+    ]
+    for line in lines:
+        assert line["name"] in printed
+        assert len(line["figures"]) == 2 and min(line["figures"].values()) > 0 and line["ratio"] > 0
+
+
 def test_a_load_with_every_value_compared() -> None:
     printed = run("load", "--duration", "100ms", "--load", "--verify", "--keyspace", "500", "--ratio", "1:10")
     assert " 0 wrong" in printed
