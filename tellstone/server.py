@@ -333,7 +333,9 @@ class Server(Context):
 
     async def sleep(self, seconds: float) -> None:
         """See Context."""
-        await asyncio.sleep(seconds)
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:  # a loop's own clock is coarse, and it may wake a moment early
+            await asyncio.sleep(left)
 
     async def work(self, function: Callable[[], Result]) -> Result:
         """See Context. Works in a thread."""

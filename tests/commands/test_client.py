@@ -93,6 +93,9 @@ def test_lines_of_clients(either: Server) -> None:
         told = fields(wire, one)
         assert [told[name] for name in ("cmd", "flags", "events")] == ["client|list", "N", "r"]
         assert int(told["argv-mem"]) == len(f"CLIENTLISTID{one}")
+        assert int(told["qbuf"]) == len(encode("CLIENT", "LIST", "ID", one))
+        mine = value(wire.call("CLIENT", "INFO"))
+        assert f" qbuf={len(encode('CLIENT', 'INFO'))} " in (mine if isinstance(mine, str) else mine.decode())
         other.call("CLIENT", "NO-EVICT", "on")
         other.call("CLIENT", "NO-TOUCH", "on")
         told = fields(wire, two)

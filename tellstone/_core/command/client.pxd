@@ -33,7 +33,8 @@ cdef struct Client:
     uint64_t commands               # requests so far
     uint64_t input_bytes
     uint64_t output_bytes
-    uint64_t argv_bytes             # of the arguments of a call that waits
+    uint64_t argv_bytes             # of the arguments of a call that waits, or asks about its client
+    uint64_t query_bytes            # of that call, sent as an array of bulk strings
     const char* last_command        # full name of the last command, static; NULL at first
     Text name
     Text lib_name

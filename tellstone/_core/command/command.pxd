@@ -88,6 +88,27 @@ cdef inline void touch_place(const Context* c, Place* place) noexcept nogil:
     if not c.client.flags & CLIENT_NO_TOUCH:
         place_touch(place)
 
+cdef inline uint64_t bulk_bytes(uint64_t length) noexcept nogil:
+    """Of a line that announces a length: a letter, digits, CR and LF."""
+    cdef uint64_t n = 4
+    while length > 9:
+        length //= 10
+        n += 1
+    return n
+
+cdef inline void command_hold(Context* c) noexcept nogil:
+    """Let the client's line tell of this request, as long as it waits: command_let_go."""
+    cdef uint32_t i
+    c.client.argv_bytes = 0
+    c.client.query_bytes = bulk_bytes(c.argc)
+    for i in range(c.argc):
+        c.client.argv_bytes += c.argv[i].len
+        c.client.query_bytes += bulk_bytes(c.argv[i].len) + c.argv[i].len + 2
+
+cdef inline void command_let_go(Client* client) noexcept nogil:
+    client.argv_bytes = 0
+    client.query_bytes = 0
+
 # Filling the table, at import, by command.table alone. Names are kept for the life of the process.
 cdef Command* command_add(const char* name, const char* full_name, Command* parent) noexcept nogil
 # Build the index over all rows; False: no perfect index was found.

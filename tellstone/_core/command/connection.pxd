@@ -31,7 +31,7 @@ cdef int cmd_client_no_evict(Context* c) noexcept nogil
 cdef int cmd_client_no_touch(Context* c) noexcept nogil
 
 cdef struct Footprint:              # what CLIENT LIST tells of a client beside what the client itself knows; all sizes in bytes
-    size_t input                    # held until it is understood
+    size_t input                    # held until it is understood, behind the request that is being run
     size_t input_free               # room behind it
     size_t buffer                   # of replies; 0: none is lent at the moment
     size_t buffered                 # unsent replies in it

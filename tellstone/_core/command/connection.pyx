@@ -18,7 +18,7 @@ from tellstone._core.command.client cimport (
     CLIENT_CLOSE, CLIENT_EMBEDDED, CLIENT_MONITOR, CLIENT_NEWS, CLIENT_NO_EVICT, CLIENT_NO_TOUCH, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIP,
     CLIENT_REPLY_SKIPPING, CLIENT_UNIX, Client, Text,
 )
-from tellstone._core.command.command cimport Context
+from tellstone._core.command.command cimport Context, command_hold, command_let_go
 from tellstone._core.command.quoting cimport reply_error_quoting
 from tellstone._core.command.version cimport REDIS_VERSION
 from tellstone._core.protocol.reply cimport (
@@ -358,10 +358,8 @@ cdef int cmd_client_trackinginfo(Context* c) noexcept nogil:
 
 # CLIENT INFO
 cdef int cmd_client_info(Context* c) noexcept nogil:
-    """The input that this call has come in is the driver's and not held."""
     cdef OutBuf line
     cdef Footprint size
-    cdef uint32_t i
     memset(&line, 0, sizeof(OutBuf))
     memset(&size, 0, sizeof(Footprint))
     size.buffer = c.out.cap
@@ -370,10 +368,9 @@ cdef int cmd_client_info(Context* c) noexcept nogil:
     size.block_bytes = c.out.ref_bytes
     size.memory = sizeof(Client) + size.buffer + size.block_bytes
     size.reads = not c.client.flags & CLIENT_EMBEDDED
-    for i in range(c.argc):
-        c.client.argv_bytes += c.argv[i].len
+    command_hold(c)
     client_describe(c.client, &line, c.now, &size)
-    c.client.argv_bytes = 0
+    command_let_go(c.client)
     if not line.failed:
         reply_verbatim(c.out, c.client.proto, b"txt", line.data, line.len)
     outbuf_free(&line)
@@ -439,7 +436,7 @@ cdef void describe_state(const Client* client, OutBuf* out, int64_t now, const F
                  b" multi-mem=0 rbs=%zu rbp=%zu obl=%zu oll=%zu omem=%zu tot-mem=%zu events=%s%s cmd=%.64s user=default"
                  b" redir=-1 resp=%d lib-name=",
                  <long long>(now // 1000 - client.created_ms // 1000),
-                 <long long>(now // 1000 - client.active_ms // 1000), letters, client.db, size.input, size.input_free,
+                 <long long>(now // 1000 - client.active_ms // 1000), letters, client.db, <size_t>client.query_bytes + size.input, size.input_free,
                  <unsigned long long>client.argv_bytes, size.buffer, size.buffered, size.buffered, size.blocks, size.block_bytes, memory,
                  b"r" if size.reads else b"", b"w" if size.writes else b"", command, <int>client.proto)
     outbuf_append(out, text, <size_t>n)

@@ -20,7 +20,7 @@ from tellstone._core.command.client cimport (
 )
 from tellstone._core.command.command cimport (
     CMD_MAY_REPLICATE, CMD_QUICK, CMD_READONLY, CMD_WRITE, Command, Context, command_admits, command_call, command_find,
-    command_refuse,
+    command_hold, command_let_go, command_refuse,
 )
 from tellstone._core.command.monitor cimport monitor_append, monitor_shows
 from tellstone._core.command.record cimport counters_free, counters_precise, record_error, record_time
@@ -121,7 +121,6 @@ cdef int park(Session* s, Context* c) noexcept nogil:
     call = <ParkedCall*>malloc(size)
     if call == NULL:
         return ST_NOMEM
-    s.client.argv_bytes = 0
     call.command = c.command
     call.client_id = s.client.id
     call.db = s.client.db
@@ -131,11 +130,11 @@ cdef int park(Session* s, Context* c) noexcept nogil:
     room = <char*>(call.argv + c.argc)
     for i in range(c.argc):
         call.argv[i] = park_text(&room, c.argv[i].ptr, c.argv[i].len)
-        s.client.argv_bytes += c.argv[i].len
     call.addr = park_text(&room, s.client.addr, strlen(s.client.addr))
     call.laddr = park_text(&room, s.client.laddr, strlen(s.client.laddr))
     call.name = park_text(&room, s.client.name.ptr, s.client.name.len)
     s.parked = call
+    command_hold(c)
     live_add(LIVE_PARKED, 1)
     s.waiting = 1
     return ST_PARKED
@@ -175,7 +174,7 @@ cdef void session_resume(Session* s, const char* reply, size_t len, const Patch*
         s.client.authenticated = <uint8_t>patch.authenticated
     if patch.close > 0:
         s.client.flags |= CLIENT_CLOSE
-    s.client.argv_bytes = 0
+    command_let_go(&s.client)
     s.waiting = 0
 
 
