@@ -101,6 +101,7 @@ TIPS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("cluster|info", "cluster|links", "cluster|myshardid", "cluster|nodes"), NOT_FIXED),
     **dict.fromkeys(("cluster|replicas", "cluster|shards", "cluster|slaves", "cluster|slots"), NOT_FIXED),
     "config|rewrite": TO_ALL_NODES,
+    "lastsave": NOT_FIXED,
     "latency|reset": ("request_policy:all_nodes", "response_policy:agg_sum"),
     "memory|purge": TO_ALL_SHARDS,
     "module|list": ("nondeterministic_output_order",),
@@ -134,6 +135,7 @@ HISTORY: dict[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(("flushall", "flushdb"), FLUSH_OPTIONS),
     **dict.fromkeys(("bitcount", "bitpos"), BIT_RANGES),
     **dict.fromkeys(("pttl", "ttl"), (("2.8.0", "The reply -2."),)),
+    "bgsave": (("3.2.2", "The option SCHEDULE."),),
     "auth": (("6.0.0", "The name of a user."),),
     "client|kill": (
         ("2.8.12", "Filters."),

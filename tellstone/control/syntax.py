@@ -106,6 +106,7 @@ ARGUMENTS = {
         "[LADDR:laddr!ip:port@6.2.0]|[SKIPME:skipme(YES|NO)])...)"
     ),
     "client|caching": "mode(YES|NO)",
+    "bgsave": "[SCHEDULE@3.2.2]",
     "client|pause": "timeout/integer [mode(WRITE|ALL)@6.2.0]",
     "client|tracking": (
         "status(ON|OFF) [REDIRECT:client-id/integer] [PREFIX:prefix&...] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]"
