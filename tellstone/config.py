@@ -32,6 +32,7 @@ from tellstone.units import (
     OutputLimits,
     Path,
     Percentiles,
+    SavePoints,
     Size,
     Whole,
 )
@@ -184,6 +185,25 @@ class Options:
             part="durability",
         ),
     ] = 64 * 1024**2
+    snapshot_keep: Annotated[
+        int,
+        Row(
+            Whole(1, 10_000),
+            "Durability",
+            "Snapshots to keep, with all logs since the oldest",
+            part="durability",
+        ),
+    ] = 1
+    save: Annotated[
+        tuple[tuple[int, int], ...],
+        Row(
+            SavePoints(),
+            "Durability",
+            "Seconds and changes that call for a snapshot: `3600 1 300 100`",
+            zero="never",
+            part="durability",
+        ),
+    ] = ()
 
     shards: Annotated[
         int,
@@ -369,7 +389,6 @@ FACTS = {
         Fact("protected-mode", "no"),
         Fact("replicaof", "", lenient=False),
         Fact("requirepass", ""),
-        Fact("save", ""),
         Fact("tcp-backlog", str(BACKLOG), lenient=False),
         Fact("tls-port", "0"),
         Fact("unixsocket", lambda options: resp_address(options).path, lenient=False),

@@ -100,6 +100,21 @@ SERVER = (
         "A file that nobody has asked for, and that no start would read, is no safety.",
     ),
     Difference(
+        ("save",),
+        "Writes an RDB file when a point is reached, whatever else keeps the data.",
+        "Takes a snapshot, beside those of `--snapshot-interval` and `--snapshot-bytes`, where `--enable-persistence`"
+        ' keeps the data on disk; elsewhere only `""` can be set. There are no points by default.',
+        "A file that no start would read is no safety, and the log keeps every change already.",
+    ),
+    Difference(
+        ("INFO persistence",),
+        "`rdb_changes_since_last_save` counts for most commands the keys that they change, and one for `RENAME`,"
+        " `MOVE` and `SWAPDB`. It counts without persistence too.",
+        "It counts what the log has been told: two for `RENAME` and `MOVE`, one for each shard in which `SWAPDB` meets"
+        " keys; without persistence it is 0. `rdb_` fields tell of snapshots, `aof_` fields of the log.",
+        "Nobody counts where nothing is saved.",
+    ),
+    Difference(
         ("COMMAND DOCS",),
         "Summaries, complexities and histories in Redis's words.",
         "The same facts in our words; names, types, tokens and versions are the same.",
@@ -107,7 +122,7 @@ SERVER = (
     ),
     Difference(
         ("INFO",),
-        "Fields of persistence, replication, scripts and eviction tell what goes on.",
+        "Fields of replication, scripts and eviction tell what goes on.",
         "They are there, with the values of a server that does none of it. `tellstone_version`, `shards`, `io_threads`,"
         " `arena_held_bytes`, `table_bytes` and `expired_keys_on_read` are additional, and the listener of the native"
         " protocol is named `native`.",

@@ -1,8 +1,8 @@
 """A server's store on disk: loaded at the start, looked after while it runs, closed at the end.
 
 The work is that of durability.persistence, in threads; here is when it is done. A snapshot is taken when the log has
-grown by
---snapshot-bytes or the last one is --snapshot-interval old. While the disk fails, going on is tried every second.
+grown by --snapshot-bytes, when the last one is --snapshot-interval old, or when one of the points of --save is reached.
+One that has failed is tried again a few seconds later. While the disk fails, going on is tried every second.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tellstone.log import fields, log
 from tellstone.units import SECOND
 
 LOOK_SECONDS = 1.0
+RETRY_SECONDS = 5.0
 
 
 class Keeper:
@@ -29,7 +30,7 @@ class Keeper:
         self._options = options
         self._directory = Directory(options.persistence_dir or default_directory())
         options.persistence_dir = str(self._directory.path)
-        self.persistence = Persistence(store, self._directory, sync=options.wal_sync)
+        self.persistence = Persistence(store, self._directory, sync=options.wal_sync, keep=options.snapshot_keep)
         self._task: asyncio.Task[None] | None = None
         self._save: asyncio.Future[None] | None = None
         self._hurt = ""  # what has been logged of a failing disk
@@ -51,8 +52,9 @@ class Keeper:
         """Begin to write a snapshot beside everything else."""
         self._save = asyncio.get_running_loop().run_in_executor(None, self.persistence.save_gently)
 
-    def set_sync(self) -> None:
-        """Take the policy that the options have now."""
+    def configure(self) -> None:
+        """Take the options as they are now."""
+        self.persistence.keep = self._options.snapshot_keep
         if self.persistence.recovered:
             self.persistence.log.set_sync(self._options.wal_sync)
 
@@ -65,11 +67,16 @@ class Keeper:
                 self.save_later()
 
     def _is_due(self) -> bool:
-        limit, interval = self._options.snapshot_bytes, self._options.snapshot_interval
-        grown = self.persistence.log.bytes
-        if limit and grown >= limit:
-            return True
-        return bool(interval and grown and time.time() - self.persistence.saves.last_time >= interval / SECOND)
+        saves, changes = self.persistence.saves, self.persistence.changes
+        limit, interval, points = self._options.snapshot_bytes, self._options.snapshot_interval, self._options.save
+        if not saves.last_ok:
+            return bool(limit or interval or points) and time.monotonic() - saves.last_end >= RETRY_SECONDS
+        age, grown = time.time() - saves.last_time, self.persistence.log.bytes
+        return (
+            bool(limit and grown >= limit)
+            or bool(interval and grown and age >= interval / SECOND)
+            or any(age >= seconds and changes >= least for seconds, least in points)
+        )
 
     async def _heal(self) -> None:
         reason = self.persistence.log.error

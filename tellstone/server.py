@@ -46,6 +46,7 @@ RESERVED_FILES = 32  # beside connections
 FILES_A_THREAD = 4
 ANSWER_SECONDS = 5.0  # for all reactors to report on their clients
 ADDRESSES = {"resp": "resp_addr", "native": "addr"}  # the options, by protocol
+PERSISTENCE_OFF = "persistence is off, so there is nowhere to save; --enable-persistence turns it on"
 JOIN_SECONDS = 0.05  # between two looks, while reactors end, at whether they shall end at once
 
 
@@ -200,6 +201,8 @@ class Server(Context):
         self.store.cluster = self.is_cluster
         if self.options.enable_persistence:
             self._keep()
+        elif self.options.save:
+            raise StartError(f"save: {PERSISTENCE_OFF}")
         for protocol in self._protocols:
             self._listen(protocol)
         options = self.options
@@ -383,7 +386,9 @@ class Server(Context):
         if part == "log":
             set_level(self.options.log_level)
         if part == "durability" and self._keeper is not None:
-            self._keeper.set_sync()
+            self._keeper.configure()
+        elif part == "durability" and self.options.save:
+            raise ValueError(PERSISTENCE_OFF)
         if part == "reactors" and self._reactors is not None:
             self._require_files()
             self.store.max_value = self.options.proto_max_bulk_len

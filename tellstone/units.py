@@ -415,6 +415,52 @@ class Percentiles(Kind[tuple[float, ...]]):
         return numbers
 
 
+def c_integer(text: str) -> int:
+    """A whole number as strtoll reads it, up to a zero byte: blanks in front, bounds instead of an overflow, nothing is
+    0. Raises ValueError where something is left.
+    """
+    match = re.fullmatch(r"(?:[ \t\n\v\f\r]*([+-]?[0-9]+))?", text.partition("\0")[0], re.ASCII)
+    if match is None:
+        raise ValueError(text)
+    return max(INT64_MIN, min(INT64_MAX, int(match[1] or 0)))
+
+
+def int32(number: int) -> int:
+    """Its lowest 32 bits, as C makes an int of them."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+@dataclass(frozen=True)
+class SavePoints(Kind[tuple[tuple[int, int], ...]]):
+    """When to save: after so many seconds, if there were at least so many changes. There may be none."""
+
+    metavar = "POINTS"
+
+    @property
+    def allowed(self) -> str:
+        """See Kind."""
+        return 'seconds and changes, repeated, such as "3600 1 300 100", or nothing'
+
+    def parse(self, text: str) -> tuple[tuple[int, int], ...]:
+        """See Kind."""
+        return self.config_parse_whole(text)
+
+    def show(self, value: tuple[tuple[int, int], ...]) -> str:
+        """As CONFIG GET has it."""
+        return " ".join(f"{seconds} {changes}" for seconds, changes in value)
+
+    def config_parse_whole(self, text: str) -> tuple[tuple[int, int], ...]:
+        """Numbers as C reads them, separated by single blanks: nothing is 0, and changes are of 32 bits."""
+        try:
+            numbers = list(map(c_integer, text.split(" "))) if text.partition("\0")[0] or " " in text else []
+        except ValueError:
+            numbers = [-1]
+        pairs = tuple(zip(numbers[::2], numbers[1::2], strict=False))
+        if len(numbers) % 2 or any(seconds < 1 or changes < 0 for seconds, changes in pairs):
+            raise ValueError("Invalid save parameters")
+        return tuple((seconds, int32(changes)) for seconds, changes in pairs)
+
+
 @dataclass(frozen=True)
 class Address:
     """Where to listen. A path means a unix socket; an empty host means every interface."""

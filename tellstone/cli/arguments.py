@@ -16,7 +16,7 @@ from tellstone.errors import OptionError
 from tellstone.units import Flag, Kind
 
 COMMANDS = ("serve",)
-OTHERS = ("bench", "check", "repair", "dump", "load")  # commands that have options of their own
+OTHERS = ("bench", "check", "repair", "restore", "dump", "load")  # commands that have options of their own
 ASKED = ("--help", "--version")
 SHORT = {"-h": "--help"}
 KINDS = {flag: option.row.kind for flag, option in BY_FLAG.items()}

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from tellstone.cli.tools import ASKED, data_directory, read_words, watching
 from tellstone.durability.check import Report
 from tellstone.durability.check import check as check_directory
+from tellstone.durability.directory import reading
 
 USAGE = """\
 Usage: tellstone check DIR
 
 Reads every snapshot and log of the directory, and names damaged places with their shards and keys. Nothing is changed.
-What a crash has cut off at the end of a log before it was safe is reported, and is no damage. No server should be using
+What a crash has cut off at the end of a log before it was safe is reported, and is no damage. No server may be using
 the directory meanwhile.
 
 Exit status: 0 if everything is whole, 1 if something is damaged or cannot be read, 2 if the command line cannot be
@@ -27,7 +28,7 @@ def check(words: Sequence[str]) -> int:
         return 0
     name, _ = read_words(words, "the directory", {})
     directory = data_directory(name)
-    with watching("checking") as watch:
+    with reading(directory), watching("checking") as watch:
         report = check_directory(directory, watch)
     show(name, report)
     return 0 if report.whole else 1
@@ -37,7 +38,7 @@ def show(name: str, report: Report) -> None:
     """What was found, a line each, and the verdict."""
     print(f"{name}: {report.snapshots} snapshots, {report.segments} log segments of {report.shards} shards")
     if report.unfinished:
-        print(f"unfinished: {report.unfinished} snapshots; a server takes no notice of them")
+        print(f"unfinished: {report.unfinished} snapshots; a server removes them when it starts")
     for end in report.ends:
         print(f"torn: {end}")
     for fault in report.faults:

@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from tellstone._core.store.keyspace import Store
 from tellstone._core.store.recovery import RecoveryJob
 from tellstone.cli.tools import ASKED, Bar, data_directory, read_words, watching
+from tellstone.durability.directory import reading
 from tellstone.durability.entries import WRITERS, entries_of
 from tellstone.units import Choice
 
 USAGE = """\
 Usage: tellstone dump DIR [--format resp|json|csv]
 
-Writes every key with its value and its deadline to standard output, as a start from the directory would have them.
+Writes every key with its value and its deadline to standard output, as a start from the directory would have them. No
+server may be using the directory meanwhile.
 
   --format WORD   resp: the commands that make the keys, for `tellstone load` and `redis-cli --pipe` [the default]
                   json: an array, one object a line; what is not UTF-8 stands as {"base64": "..."}
@@ -37,7 +39,7 @@ def dump(words: Sequence[str]) -> int:
     name, options = read_words(words, "the directory", KINDS)
     directory = data_directory(name)
     store = Store(os.cpu_count() or 1)
-    with watching("loading") as watch:
+    with reading(directory), watching("loading") as watch:
         job = RecoveryJob(store, directory)
         watch(job)
         job.run()

@@ -12,7 +12,8 @@ from typing import Any, TextIO
 
 from tellstone._core.store.recovery import RecoveryJob
 from tellstone.cli.arguments import flag_text, value_of
-from tellstone.errors import OptionError
+from tellstone.durability.directory import LOGS, SNAPSHOTS
+from tellstone.errors import OptionError, StartError
 from tellstone.units import Kind
 
 ASKED = ("-h", "--help")
@@ -39,10 +40,12 @@ def read_words(words: Sequence[str], what: str, kinds: Mapping[str, Kind[Any]]) 
 
 
 def data_directory(name: str) -> Path:
-    """A directory that is there. Raises OptionError."""
+    """A directory of data that is there. Raises OptionError, StartError."""
     directory = Path(name)
     if not directory.is_dir():
-        raise OptionError(f"{name}: there is no such directory")
+        raise OptionError(f"{name}: {'is not a directory' if directory.exists() else 'there is no such directory'}")
+    if not any((directory / part).is_dir() for part in (LOGS, SNAPSHOTS)):
+        raise StartError(f"{name}: there is no data in it: it has neither {LOGS}/ nor {SNAPSHOTS}/")
     return directory
 
 

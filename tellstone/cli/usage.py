@@ -13,6 +13,7 @@ Usage: tellstone [serve] [options]
        tellstone bench [options]      put a load on a server
        tellstone check DIR            verify a directory of data
        tellstone repair DIR           keep what is whole in it, set the rest aside
+       tellstone restore DIR --at TIME  bring back the state of a moment
        tellstone dump DIR [options]   its keys as text
        tellstone load FILE [options]  such text into a running server
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from tellstone.config import resp_address
 from tellstone.control.calls import commands_called, percentile
@@ -19,6 +20,9 @@ from tellstone.control.memory import look_at_memory, ratio, system_memory
 from tellstone.durability.saves import Saves
 from tellstone.units import plain_number
 from tellstone.version import REDIS_VERSION, tellstone_version
+
+if TYPE_CHECKING:
+    from tellstone.durability.persistence import Persistence
 
 Fields = dict[str, object]
 DAY = 86400
@@ -159,7 +163,6 @@ def persistence(context: Context) -> Fields:
     kept = context.persistence
     saves = kept.saves if kept else Saves(last_time=int(context.started))
     running = time.monotonic() - saves.begun if saves.begun >= 0 else -1
-    size = kept.log.bytes if kept and kept.recovered else 0
     return {
         "loading": int(context.store.loading),
         "async_loading": 0,
@@ -169,7 +172,7 @@ def persistence(context: Context) -> Fields:
         "current_fork_perc": "0.00",
         "current_save_keys_processed": 0,
         "current_save_keys_total": 0,
-        "rdb_changes_since_last_save": 0,
+        "rdb_changes_since_last_save": kept.changes if kept else 0,
         "rdb_bgsave_in_progress": int(running >= 0),
         "rdb_last_save_time": saves.last_time,
         "rdb_last_bgsave_status": "ok" if saves.last_ok else "err",
@@ -178,7 +181,7 @@ def persistence(context: Context) -> Fields:
         "rdb_saves": saves.done,
         "rdb_last_cow_size": 0,
         "rdb_last_load_keys_expired": kept.recovery.expired if kept else 0,
-        "rdb_last_load_keys_loaded": kept.recovery.keys if kept else 0,
+        "rdb_last_load_keys_loaded": kept.loaded if kept else 0,
         "aof_enabled": int(kept is not None),
         "aof_rewrite_in_progress": 0,
         "aof_rewrite_scheduled": 0,
@@ -189,9 +192,38 @@ def persistence(context: Context) -> Fields:
         "aof_rewrites_consecutive_failures": 0,
         "aof_last_write_status": "ok" if kept is None or not kept.recovered or kept.log.health == "ok" else "err",
         "aof_last_cow_size": 0,
-        **({"aof_current_size": size} if kept else {}),
         "module_fork_in_progress": 0,
         "module_fork_last_cow_size": 0,
+        **(log_sizes(kept) if kept else {}),
+        **(loading(kept) if kept and context.store.loading else {}),
+    }
+
+
+def log_sizes(kept: Persistence) -> Fields:
+    """The newest snapshot and the log behind it are together what an append-only file is after its rewriting."""
+    base = kept.saves.last_bytes
+    return {
+        "aof_current_size": base + (kept.log.bytes if kept.recovered else 0),
+        "aof_base_size": base,
+        "aof_pending_rewrite": 0,
+        "aof_buffer_length": kept.log.pending if kept.recovered else 0,
+        "aof_pending_bio_fsync": 0,
+        "aof_delayed_fsync": 0,
+    }
+
+
+def loading(kept: Persistence) -> Fields:
+    """How far it is. Files are read more than once, and all of that counts."""
+    job = kept.recovery
+    done, whole = job.bytes_done, job.bytes_all
+    took = int(time.time() - kept.loading_since)
+    return {
+        "loading_start_time": int(kept.loading_since),
+        "loading_total_bytes": whole,
+        "loading_rdb_used_mem": 0,
+        "loading_loaded_bytes": done,
+        "loading_loaded_perc": f"{100 * done / whole if whole else 0:.2f}",
+        "loading_eta_seconds": took * (whole - done) // (done + 1) if took else 1,
     }
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tellstone._core.store.record import KINDS
 from tellstone._core.store.recovery import RecoveryJob
+from tellstone.durability.directory import LOGS
+from tellstone.durability.past import Watch, bases_in
+from tellstone.durability.snapshots import generation_of
 
 KEYS_SHOWN = 8
 READ_MOST = 1024**2  # bytes of a damaged place that are looked through for keys
@@ -20,8 +23,6 @@ KEY_AT = {  # by the kind of a record: where the key's length stands in the body
     KINDS["deadline"]: (None, 10),
     KINDS["delete"]: (None, 2),
 }
-
-Watch = Callable[[RecoveryJob], None]
 
 
 @dataclass(frozen=True)
@@ -85,26 +86,42 @@ class Report:
 
 def check(directory: Path, watch: Watch | None = None) -> Report:
     """Verify every file. Raises DamageError for files of a later version, StartError for files that cannot be read."""
-    job = RecoveryJob(None, directory, mode="check")
+    newest = run(directory, None, watch)
+    older = [run(directory, base, watch) for base in older_logs(directory, newest.generation)]
+    snapshots, segments = newest.files
+    return Report(
+        newest.generation,
+        newest.shards,
+        snapshots,
+        segments,
+        newest.unfinished,
+        [End(file, offset, shard, torn, dropped) for shard, file, offset, torn, dropped in newest.ends],
+        [fault for job in (newest, *older) for fault in faults_of(directory, job)],
+        sum(job.more_faults for job in (newest, *older)),
+    )
+
+
+def run(directory: Path, base: tuple[int, int] | None, watch: Watch | None) -> RecoveryJob:
+    """Check all snapshots and the newest logs, or the logs of an older generation."""
+    job = RecoveryJob(None, directory, mode="check", base=base)
     if watch is not None:
         watch(job)
     job.run()
-    return report_of(directory, job)
+    return job
 
 
-def report_of(directory: Path, job: RecoveryJob) -> Report:
-    """What a job has found, which has checked or salvaged."""
-    snapshots, segments = job.files
-    return Report(
-        job.generation,
-        job.shards,
-        snapshots,
-        segments,
-        job.unfinished,
-        [End(file, offset, shard, torn, dropped) for shard, file, offset, torn, dropped in job.ends],
-        [Fault(*fault, tuple(keys_in(directory / fault[0], fault[1], fault[2]))) for fault in job.faults],
-        job.more_faults,
-    )
+def older_logs(directory: Path, newest: int) -> Iterator[tuple[int, int]]:
+    """What the logs of older generations go on from, as a RecoveryJob takes it: they are kept for earlier moments."""
+    generations = {generation_of(path) for path in (directory / LOGS).glob("*.log")}
+    numbers = {(base.generation, base.number) for base in bases_in(directory)}
+    for generation in sorted(generations & {one for one, _ in numbers} - {newest}):
+        yield max(one for one in numbers if one[0] == generation)
+
+
+def faults_of(directory: Path, job: RecoveryJob) -> Iterator[Fault]:
+    """What a job has found, with the keys that are there."""
+    for fault in job.faults:
+        yield Fault(*fault, tuple(keys_in(directory / fault[0], fault[1], fault[2])))
 
 
 # Keys in what is hurt: lengths may be wrong there, so each is only a guess, and the first bad one ends it.

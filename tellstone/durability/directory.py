@@ -5,14 +5,16 @@
     DIR/snapshots/GENERATION-NUMBER.snapshot
 
 The lock is one of the system's (flock, or LockFile on Windows): it ends with the process that holds it, however that
-ends.
+ends. Who only reads takes it shared, and makes nothing in the directory; so a check beside a server is refused: what it
+would find half written, or cut while it reads, is no damage.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -20,6 +22,7 @@ from typing import IO
 from tellstone.errors import StartError
 
 PRIVATE = 0o700
+LOCK = "lock"
 LOGS = "logs"
 SNAPSHOTS = "snapshots"
 
@@ -37,8 +40,8 @@ def default_directory() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share") / "tellstone"
 
 
-def lock_file(file: IO[str]) -> bool:
-    """Take the lock without waiting; False: somebody has it."""
+def lock_file(file: IO[str], *, shared: bool = False) -> bool:
+    """Take the lock without waiting; False: somebody has it. On Windows there is no shared one."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -47,7 +50,7 @@ def lock_file(file: IO[str]) -> bool:
         else:
             import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
     return True
@@ -76,6 +79,38 @@ def make(path: Path) -> None:
             sync(place.parent)
 
 
+def in_use(path: Path, file: IO[str]) -> StartError:
+    """The error for a directory whose lock somebody has. The process that the file names may be gone: then others, who
+    only read, have it.
+    """
+    owner = "another process"
+    try:
+        number = int(file.read())
+        os.kill(number, 0)
+        owner = f"process {number}"
+    except PermissionError:  # it is there, and somebody else's
+        owner = f"process {number}"
+    except (ValueError, OSError):
+        pass
+    return StartError(f"persistence-dir {path} is in use by {owner}: one process at a time")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """No process changes the directory meanwhile; others may read it too. Raises StartError while one has it."""
+    try:
+        file = (path / LOCK).open()
+    except FileNotFoundError:  # a copy that no process has had yet
+        yield
+        return
+    except OSError as error:
+        raise StartError(f"{path / LOCK}: {(error.strerror or str(error)).lower()}") from None
+    with file:
+        if not lock_file(file, shared=True):
+            raise in_use(path, file)
+        yield
+
+
 class Directory:
     """A store's directory, made if need be, and locked until `close`. Raises StartError, whose text is one line."""
 
@@ -88,15 +123,17 @@ class Directory:
             for part in (self.logs, self.snapshots):
                 part.mkdir(mode=PRIVATE, exist_ok=True)
             sync(self.path)
-            descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        except (FileExistsError, NotADirectoryError) as error:
+            place = Path(error.filename)
+            file = next(part for part in (place, *place.parents) if part.exists() and not part.is_dir())
+            raise StartError(f"persistence-dir {self.path}: {file} is not a directory") from None
         except OSError as error:
             raise StartError(f"persistence-dir {self.path}: {(error.strerror or str(error)).lower()}") from None
         self._lock: IO[str] = os.fdopen(descriptor, "r+")
         if not lock_file(self._lock):
-            holder = self._lock.read().strip()
-            self._lock.close()
-            owner = f"process {holder}" if holder else "another process"
-            raise StartError(f"persistence-dir {self.path} is in use by {owner}: one process at a time")
+            with self._lock:
+                raise in_use(self.path, self._lock)
         self._lock.seek(0)
         self._lock.truncate()
         self._lock.write(f"{os.getpid()}\n")

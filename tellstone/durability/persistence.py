@@ -20,7 +20,6 @@ import errno
 import logging
 import threading
 import time
-from pathlib import Path
 
 from tellstone._core.store.durable import StoreLog
 from tellstone._core.store.keyspace import Store
@@ -28,29 +27,31 @@ from tellstone._core.store.recovery import RecoveryJob
 from tellstone._core.store.snapshot import SnapshotJob
 from tellstone.durability.directory import Directory, sync
 from tellstone.durability.saves import Saves
+from tellstone.durability.snapshots import UNFINISHED, WHOLE, files_like, snapshot_name, snapshots_in
 from tellstone.errors import StartError
 from tellstone.log import fields
 
 log = logging.getLogger("tellstone")
 
 
-def snapshot_name(generation: int, number: int) -> str:
-    """A snapshot's file."""
-    return f"{generation:016x}-{number:016x}.snapshot"
-
-
 class Persistence:
-    """See the module. sync: "always", "everysec" or "no"."""
+    """See the module. sync: "always", "everysec" or "no". keep: so many snapshots stay, with the logs behind the oldest
+    of them; it may be changed at any time, and counts when the next snapshot has been written.
+    """
 
-    def __init__(self, store: Store, directory: Directory, *, sync: str = "always") -> None:
+    def __init__(self, store: Store, directory: Directory, *, sync: str = "always", keep: int = 1) -> None:
         self.saves = Saves()
         self.recovery = RecoveryJob(store, directory.path)
         self.recovered = False
+        self.loading_since = 0.0  # Unix time
+        self.loaded = 0  # keys that were there at the start
+        self.keep = keep
         self._store = store
         self._directory = directory
         self._sync = sync
         self._log: StoreLog | None = None
         self._number = 0  # of the newest snapshot
+        self._changes_saved = 0
         self._saving = threading.Lock()
         self._job: SnapshotJob | None = None
 
@@ -64,17 +65,21 @@ class Persistence:
         """
         job = self.recovery
         begun = time.monotonic()
+        self.loading_since = time.time()
         try:
             job.run(threads)
             self._number = job.number
             job.cut()
+            self._remove_unfinished()
             sync(self._directory.snapshots)  # whoever wrote the one that was read may have died before he did that
             self._open(job)
+            self.saves.last_bytes = self._newest_bytes()
         except OSError as error:
             raise StartError(f"{self._directory.path}: {(error.strerror or str(error)).lower()}") from None
         except RuntimeError as error:
             raise StartError(str(error)) from None
         self.recovered = True
+        self.loaded = sum(keys for keys, _ in self._store.sizes())
         self._report(job, time.monotonic() - begun)
 
     def _open(self, job: RecoveryJob) -> None:
@@ -89,11 +94,23 @@ class Persistence:
         if job.generation:
             self._write(generation)
         self._append(generation, [0] * count)
-        self._remove_older(generation)
+        self._drop_surplus()
+
+    def _newest_bytes(self) -> int:
+        """The size of the newest snapshot, 0 where there is none."""
+        newest = files_like(self._directory.path, WHOLE)[-1:]
+        return newest[0].stat().st_size if newest else 0
 
     def _append(self, generation: int, seqs: list[int]) -> None:
         self._log = StoreLog(self._store, self._directory.path, generation, self._sync)
         self._log.open(seqs)
+
+    def _remove_unfinished(self) -> None:
+        """A snapshot that a process was killed over is of no use to anybody."""
+        for path in files_like(self._directory.path, UNFINISHED):
+            size = path.stat().st_size
+            path.unlink()
+            log.warning("an unfinished snapshot has been removed", extra=fields(file=path.name, bytes=size))
 
     def _report(self, job: RecoveryJob, seconds: float) -> None:
         for shard, name, offset, torn, dropped in job.ends:
@@ -104,9 +121,7 @@ class Persistence:
         if job.generation:
             log.info(
                 "loaded",
-                extra=fields(
-                    keys=sum(keys for keys, _ in self._store.sizes()), records=job.records, seconds=round(seconds, 3)
-                ),
+                extra=fields(keys=self.loaded, records=job.records, seconds=round(seconds, 3)),
             )
 
     def close(self) -> bool:
@@ -128,6 +143,11 @@ class Persistence:
         """The log; there is one once `recover` has returned."""
         assert self._log is not None
         return self._log
+
+    @property
+    def changes(self) -> int:
+        """Since the last snapshot, or the start."""
+        return self.log.changes - self._changes_saved if self.recovered else 0
 
     @property
     def saving(self) -> bool:
@@ -158,9 +178,7 @@ class Persistence:
             if job is None:
                 self._note("cancelled")
                 return False
-            self._note("", duration)
-            self.log.drop(job.seqs)
-            self._remove_older(self.log.generation)
+            self._take(job, duration)
             return True
 
     def save_gently(self) -> None:
@@ -171,9 +189,17 @@ class Persistence:
         except OSError as error:
             log.error("the snapshot could not be written", extra=fields(reason=error.strerror or str(error)))
 
+    def _take(self, job: SnapshotJob, duration: float) -> None:
+        """A snapshot is on the disk, and the log goes on behind it."""
+        self._note("", duration)
+        self._changes_saved = job.changes
+        self.saves.last_bytes = job.bytes
+        self._drop_surplus()
+
     def _note(self, error: str, duration: float = -1) -> None:
         saves = self.saves
         saves.last_ok, saves.last_error = not error, error
+        saves.last_end = time.monotonic()
         if error:
             saves.failed += 1
         else:
@@ -193,15 +219,20 @@ class Persistence:
         self._number = number
         return job
 
-    def _remove_older(self, generation: int) -> None:
-        """Take away what the newest snapshot and the logs of this generation make superfluous."""
-        newest = self._directory.snapshots / snapshot_name(generation, self._number)
-        for path in self._directory.snapshots.glob("*.snapshot"):
-            if path != newest and newest.exists():
-                path.unlink(missing_ok=True)
-        for path in self._directory.logs.glob("*.log"):
-            if generation_of(path) < generation:
-                path.unlink(missing_ok=True)
+    def _drop_surplus(self) -> None:
+        """Let older snapshots go than those that are kept, and the logs that only they need. One that cannot be read
+        does not count as kept, and stays until an older one would.
+        """
+        try:
+            kept = snapshots_in(self._directory.path)[-self.keep :]
+            for path in files_like(self._directory.path, WHOLE) if kept else []:
+                if path.name < kept[0].name:
+                    path.unlink(missing_ok=True)
+        except OSError as error:  # there is only more on the disk than there need be
+            log.warning("older snapshots cannot be dropped", extra=fields(reason=error.strerror or str(error)))
+            return
+        if kept:
+            self.log.drop(kept[0].generation, kept[0].seqs)
 
     # When the disk fails
 
@@ -221,14 +252,6 @@ class Persistence:
                 return False
             if job is None or not self.log.resume(job.seqs):
                 return False
-            self._remove_older(self.log.generation)
+            self._take(job, (job.ended_ms - job.begun_ms) / 1000)
         log.info("the log is written again")
         return True
-
-
-def generation_of(path: Path) -> int:
-    """The first number of a file's name; one that is not ours counts as the newest, and stays."""
-    try:
-        return int(path.name.partition("-")[0], 16)
-    except ValueError:
-        return 1 << 64

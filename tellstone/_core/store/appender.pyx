@@ -164,7 +164,7 @@ cdef class Appender:
 
     def flush(self, uint32_t shard, int db):
         cdef Log* log = self.lock(shard)
-        log_flush(log, db)
+        log_flush(log, db, 1)
         self.unlock(log)
 
     def swap(self, uint32_t shard, int db, int other):

@@ -4,8 +4,8 @@
     blocks     u32 CRC-32C of everything behind it in the block · u32 size of the entries · u32 shard · u8 database · 3 bytes 0 · u64 number
                noted for the shard · entries: u32 size · the body of a PUT record (store.record), as often as fit
     foot       per shard: u64 number noted for the shard · u64 offset of its first block · u64 entries · u32 CRC-32C over the checksums of its
-               blocks, as they stand in the file · u32 0; behind the last: u64 entries · u64 bytes before the foot · u32 0 · u32 CRC-32C of the foot
-               before it · 8 bytes magic
+               blocks, as they stand in the file · u32 records that came while it was read; behind the last: u64 entries · u64 bytes before the
+               foot · u32 ms from the beginning to when all of those were on the disk · u32 CRC-32C of the foot before it · 8 bytes magic
 
 Blocks of a shard follow one another, and shards come in order, so shards can be read side by side. Integers are little-endian.
 Whoever reads trusts nothing before its checksum has agreed. The number of a shard stands in its blocks as well: a file without its foot can
@@ -35,6 +35,7 @@ cdef struct ShardFoot:
     uint64_t offset
     uint64_t entries
     uint32_t sum
+    uint32_t seen                   # records behind `seq` that entries may show already; UINT32_MAX: so many or more
 
 cdef struct BlockHead:
     uint32_t checksum
@@ -56,12 +57,12 @@ cdef void snapshot_head_write(char* out, const SnapshotHead* h) noexcept nogil
 cdef void block_head_write(char* out, const BlockHead* h) noexcept nogil       # checksum included
 # The checksum of a block whose head (but for that) stands at `block` and whose entries begin behind it, in one piece.
 cdef uint32_t block_seal(char* block, size_t size) noexcept nogil
-cdef void foot_write(char* out, uint32_t shards, const ShardFoot* each, uint64_t bytes_) noexcept nogil   # foot_size(shards)
+cdef void foot_write(char* out, uint32_t shards, const ShardFoot* each, uint64_t bytes_, uint32_t took_ms) noexcept nogil   # foot_size(shards)
 
 # Reading. Head and foot: 0, or the FaultKind, or -1: reading has failed (w.error). With FAULT_NEWER the head is there.
 cdef int snapshot_head_read(Window* w, SnapshotHead* h) noexcept nogil
 cdef uint32_t foot_shards(Window* w) noexcept nogil        # how many the foot is for, as far as its end can be read; else 0
-cdef int foot_read(Window* w, uint32_t shards, ShardFoot* each) noexcept nogil
+cdef int foot_read(Window* w, uint32_t shards, ShardFoot* each, uint32_t* took_ms) noexcept nogil
 # The block at an offset, before `end`; its entries stand at *entries.
 cdef BlockRead block_read(Window* w, uint64_t offset, uint64_t end, uint32_t shards, BlockHead* h, const char** entries) noexcept nogil
 # The first whole block from an offset on, before `end`; its offset, or `end`: there is none.

@@ -52,7 +52,7 @@ cdef uint32_t block_seal(char* block, size_t size) noexcept nogil:
     return sum
 
 
-cdef void foot_write(char* out, uint32_t shards, const ShardFoot* each, uint64_t bytes_) noexcept nogil:
+cdef void foot_write(char* out, uint32_t shards, const ShardFoot* each, uint64_t bytes_, uint32_t took_ms) noexcept nogil:
     cdef uint64_t entries = 0
     cdef uint32_t i
     cdef char* p = out
@@ -61,12 +61,12 @@ cdef void foot_write(char* out, uint32_t shards, const ShardFoot* each, uint64_t
         put_u64(p + 8, each[i].offset)
         put_u64(p + 16, each[i].entries)
         put_u32(p + 24, each[i].sum)
-        put_u32(p + 28, 0)
+        put_u32(p + 28, each[i].seen)
         entries += each[i].entries
         p += FOOT_SHARD
     put_u64(p, entries)
     put_u64(p + 8, bytes_)
-    put_u32(p + 16, 0)
+    put_u32(p + 16, took_ms)
     put_u32(p + 20, crc32c(0, out, <size_t>(p - out) + 20))
     memcpy(p + 24, FOOT_MAGIC, MAGIC)
 
@@ -104,7 +104,7 @@ cdef uint32_t foot_shards(Window* w) noexcept nogil:
     return <uint32_t>((w.size - FOOT_END - foot) // FOOT_SHARD)
 
 
-cdef int foot_read(Window* w, uint32_t shards, ShardFoot* each) noexcept nogil:
+cdef int foot_read(Window* w, uint32_t shards, ShardFoot* each, uint32_t* took_ms) noexcept nogil:
     cdef size_t size = foot_size(shards)
     cdef const char* foot
     cdef const char* p
@@ -120,11 +120,13 @@ cdef int foot_read(Window* w, uint32_t shards, ShardFoot* each) noexcept nogil:
         return FAULT_FOOT
     if get_u64(p + 8) != w.size - size:
         return FAULT_FOOT
+    took_ms[0] = get_u32(p + 16)
     for i in range(shards):
         each[i].seq = get_u64(foot)
         each[i].offset = get_u64(foot + 8)
         each[i].entries = get_u64(foot + 16)
         each[i].sum = get_u32(foot + 24)
+        each[i].seen = get_u32(foot + 28)
         entries += each[i].entries
         if each[i].offset < offset or each[i].offset > w.size - size:
             return FAULT_FOOT

@@ -3,11 +3,11 @@ cimport cython
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from tellstone._core.base.atomics cimport load_u32
+from tellstone._core.base.atomics cimport load_u32, load_u64
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.store.commit cimport WAL_ALWAYS, WAL_EVERYSEC, WAL_NO, wal_commit
 from tellstone._core.store.keyspace cimport Keyspace, Store, keyspace_lock_all, keyspace_unlock_all
-from tellstone._core.store.log cimport WAL_BROKEN, WAL_FOREIGN, WAL_FULL, WAL_SOUND, Wal, log_bytes, wal_is_lost
+from tellstone._core.store.log cimport WAL_BROKEN, WAL_FOREIGN, WAL_FULL, WAL_SOUND, Wal, log_bytes, log_pending, wal_is_lost
 from tellstone._core.store.wal cimport (
     wal_abandon, wal_close, wal_drop, wal_free, wal_new, wal_open, wal_resume, wal_set_policy,
 )
@@ -111,11 +111,12 @@ cdef class StoreLog:
             done = wal_commit(self.wal)
         return done
 
-    def drop(self, seqs):
-        """Let segments go that hold nothing behind these numbers, which a snapshot of this generation covers, and all of older ones."""
-        cdef uint64_t* covered = numbers(seqs, self.wal.count)
+    def drop(self, unsigned long long generation, seqs):
+        """Let segments go that a snapshot of this generation covers: those that hold nothing behind its numbers, and all of older generations."""
+        cdef uint32_t count = <uint32_t>len(seqs)
+        cdef uint64_t* covered = numbers(seqs, count)
         with nogil:
-            wal_drop(self.wal, self.wal.generation, self.wal.count, covered)
+            wal_drop(self.wal, generation, count, covered)
         free(covered)
 
     def resume(self, seqs):
@@ -158,4 +159,22 @@ cdef class StoreLog:
         cdef uint64_t sum = 0
         for i in range(self.wal.count):
             sum += log_bytes(&self.wal.log[i])
+        return sum
+
+    @property
+    def changes(self):
+        """Since the log was opened: keys that were set, changed or removed. What has expired does not count."""
+        cdef uint32_t i
+        cdef uint64_t sum = 0
+        for i in range(self.wal.count):
+            sum += load_u64(&self.wal.log[i].changes)
+        return sum
+
+    @property
+    def pending(self):
+        """Bytes that wait to be written."""
+        cdef uint32_t i
+        cdef uint64_t sum = 0
+        for i in range(self.wal.count):
+            sum += log_pending(&self.wal.log[i])
         return sum

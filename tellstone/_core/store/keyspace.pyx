@@ -257,7 +257,7 @@ cdef void keyspace_flush(Keyspace* ks, int db) noexcept nogil:
             p = ks.shards[i].parts[d]
             if p == NULL or (db >= 0 and d != db):
                 continue
-            log_flush(ks.shards[i].log, d)
+            log_flush(ks.shards[i].log, d, p.table.count)
             store_ptr(<void**>&ks.shards[i].parts[d], NULL)
             add_u64(&ks.shared.used, <uint64_t>0 - p.accounted)
             p.accounted = 0

@@ -5,15 +5,14 @@ log has a NULL for it, and the call is one test. A change that takes several rec
 wal_group_end and is recovered as a whole or not at all.
 
 ORDER: Log.syncing < Log.flushing < shard i < shard j < Wal.trouble: nobody who holds a shard's lock may wait for a log.
-LOCK: `buffer`, `appended`, `bytes`, `bytes_taken`, `bytes_covered` and `group_*` belong to the shard's lock; `spare`, `stuck`, `marked`, `next` and the
+LOCK: `buffer`, `appended`, `bytes`, `bytes_taken`, `bytes_covered`, `changes` and `group_*` belong to the shard's lock; `spare`, `stuck`, `marked`, `next` and the
 segment's `at` to flushing; the segment itself to both flushing and syncing; `written` to flushing, `synced` to syncing. What others look at too is
 stored and loaded atomically.
 """
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from tellstone._core.base.atomics cimport load_u32, load_u64
+from tellstone._core.base.atomics cimport load_u32, load_u64, store_u64
 from tellstone._core.base.bytesops cimport View
-from tellstone._core.base.disk cimport disk_is_full
 from tellstone._core.base.lock cimport Lock
 from tellstone._core.base.platform cimport Thread
 from tellstone._core.store.record cimport RecordBuffer
@@ -38,6 +37,7 @@ cdef struct Log:                    # of one shard
     uint64_t bytes                  # appended since the wal was opened
     uint64_t bytes_taken            # of these, no longer in the buffer
     uint64_t bytes_covered          # of these, before the last snapshot began
+    uint64_t changes                # since the wal was opened, what has expired left out
     int64_t group_at                # where a BEGIN stands in the buffer that waits for its count; NO_GROUP: none does
     uint64_t group_seq
     uint32_t index
@@ -81,31 +81,45 @@ cdef struct Wal:
     uint32_t writer_count
     uint64_t syncs                  # how many there were, for INFO; atomic
 
+cdef inline void log_count(Log* log, uint64_t changes) noexcept nogil:
+    store_u64(&log.changes, log.changes + changes)
+
 # Appending, under the shard's lock, after the change. log may be NULL.
 cdef inline void log_put(Log* log, int db, const char* entry) noexcept nogil:             # the whole entry
     if log != NULL:
         append_put(log, db, entry)
+        log_count(log, 1)
 
 cdef inline void log_patch(Log* log, int db, const char* entry, uint64_t offset, uint64_t len) noexcept nogil:
     """Bytes of a string and its size; an entry that is an integer is put as a whole."""
     if log != NULL:
         append_patch(log, db, entry, offset, len)
+        log_count(log, 1)
 
 cdef inline void log_deadline(Log* log, int db, const char* entry) noexcept nogil:
     if log != NULL:
         append_deadline(log, db, entry)
+        log_count(log, 1)
 
 cdef inline void log_delete(Log* log, int db, View key) noexcept nogil:
     if log != NULL:
         append_delete(log, db, key)
+        log_count(log, 1)
 
-cdef inline void log_flush(Log* log, int db) noexcept nogil:
+cdef inline void log_expire(Log* log, int db, View key) noexcept nogil:
+    """A DELETE that nobody has asked for, and so no change that counts."""
+    if log != NULL:
+        append_delete(log, db, key)
+
+cdef inline void log_flush(Log* log, int db, uint64_t keys) noexcept nogil:             # how many there were
     if log != NULL:
         append_flush(log, db)
+        log_count(log, keys)
 
 cdef inline void log_swap(Log* log, int db, int other) noexcept nogil:
     if log != NULL:
         append_swap(log, db, other)
+        log_count(log, 1)
 
 cdef void append_put(Log* log, int db, const char* entry) noexcept nogil
 cdef void append_patch(Log* log, int db, const char* entry, uint64_t offset, uint64_t len) noexcept nogil
@@ -136,7 +150,5 @@ cdef inline uint64_t log_pending(const Log* log) noexcept nogil:
 cdef void log_drop(Log* log) noexcept nogil
 # Something has failed. Without `lost` it is to be tried again.
 cdef void wal_report(Wal* w, int error, bint lost) noexcept nogil
-cdef inline bint is_full(int error) noexcept nogil:          # an errno that says that there is no room
-    return disk_is_full(error)
 cdef inline bint wal_is_lost(Wal* w) noexcept nogil:
     return load_u32(&w.lost) != 0

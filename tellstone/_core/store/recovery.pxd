@@ -20,12 +20,13 @@ from libc.stdint cimport uint32_t
 
 from tellstone._core.store.keyspace cimport Keyspace
 from tellstone._core.store.survey cimport (
-    RECOVERY_CHECK, RECOVERY_DAMAGED, RECOVERY_DONE, RECOVERY_FAILED, RECOVERY_LOAD, RECOVERY_NEWER, RECOVERY_SALVAGE, Recovery, RecoveryMode,
-    RecoveryResult,
+    RECOVERY_CHECK, RECOVERY_DAMAGED, RECOVERY_DONE, RECOVERY_FAILED, RECOVERY_LOAD, RECOVERY_NEWER, RECOVERY_SALVAGE, RECOVERY_TRACE, Recovery,
+    RecoveryMode, RecoveryResult,
 )
 
+# `chosen` and `timed`, with what belongs to them, may be set behind it.
 cdef void recovery_init(Recovery* r, RecoveryMode mode) noexcept nogil
-# threads: as many as may work side by side, the caller's included. ks is NULL only in RECOVERY_CHECK; otherwise nobody else changes it.
+# threads: as many as may work side by side, the caller's included. ks is NULL where nothing is loaded; otherwise nobody else changes it.
 cdef RecoveryResult recovery_run(Recovery* r, Keyspace* ks, const char* directory, uint32_t threads) noexcept nogil
 # After RECOVERY_DONE, and before wal_open: cut what does not count off the logs. False: text says what failed; it can be tried again.
 cdef bint recovery_cut(Recovery* r) noexcept nogil

@@ -1,5 +1,5 @@
 """Recovery (see recovery.pxd)."""
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strerror
@@ -16,8 +16,8 @@ from tellstone._core.store.record cimport RECORD_BEGIN, RECORD_MARK, Record
 from tellstone._core.store.replay cimport REPLAY_OK, Replay, replay_batch, replay_expire, replay_init, replay_knows, replay_take
 from tellstone._core.store.segment cimport SEGMENT_HEAD
 from tellstone._core.store.survey cimport (
-    RECOVERY_THREADS, TEXT_ROOM, Run, ShardLog, run_has_whole, run_damaged, run_no_memory, run_stop, run_stopped, run_tasks, run_trail, run_unpacked, run_unread, survey_logs, survey_resolve,
-    survey_scan, survey_snapshot, survey_verify,
+    RECOVERY_THREADS, TEXT_ROOM, Run, ShardLog, run_has_whole, run_damaged, run_no_memory, run_stop, run_stopped, run_tasks, run_trail, run_unpacked, run_unread, survey_logs,
+    survey_reaches, survey_resolve, survey_scan, survey_snapshot, survey_time, survey_verify,
 )
 from tellstone._core.store.trail cimport TRAIL_FAILED, TRAIL_MOVE, TRAIL_RECORD, TRAIL_STOP, Trail, TrailRead, trail_next
 from tellstone._core.store.unpack cimport unpack_close, unpack_shard, unpack_walk
@@ -57,7 +57,7 @@ cdef void load_log(Run* run, Window* w, uint32_t shard, Replay* p) noexcept nogi
     cdef uint64_t passed = 0
     cdef bint full
     run_trail(run, &t, shard, w, log.covered + 1)
-    while not run_stopped(run):
+    while t.seq < log.limit and not run_stopped(run):
         read = trail_next(&t, &r, p.count > 0)
         full = read != TRAIL_RECORD
         if read == TRAIL_RECORD and r.kind != RECORD_MARK:
@@ -146,18 +146,20 @@ cdef void conclude(Run* run) noexcept nogil:
 
 
 cdef void recover_found(Run* run, Window* w) noexcept nogil:
-    if run.r.catalog.snapshot_count:
+    if run.r.number if run.r.chosen else run.r.catalog.snapshot_count:
         survey_snapshot(run, w)
-    else:
+    elif not run.r.chosen:
         run.r.generation = run.r.catalog.segments[run.r.catalog.segment_count - 1].generation
     if run_stopped(run) or not survey_logs(run, w):
         return
-    if run.r.mode == RECOVERY_CHECK:
+    if run.r.mode == RECOVERY_CHECK and not run.r.chosen:
         run_tasks(run, check_snapshot, run.r.catalog.snapshot_count)
-    if not run_tasks(run, survey_scan, run.r.shards):
+    if run.r.timed and not run_tasks(run, survey_time, run.r.shards):
+        return
+    if run.r.mode == RECOVERY_TRACE or not run_tasks(run, survey_scan, run.r.shards):
         return
     survey_resolve(run, w)
-    if run.ks != NULL and not run_stopped(run):
+    if run.ks != NULL and not run_stopped(run) and survey_reaches(run):
         load(run, w)
     if not run_stopped(run):
         conclude(run)
@@ -196,7 +198,7 @@ cdef RecoveryResult recovery_run(Recovery* r, Keyspace* ks, const char* director
     run.ks = ks
     run.threads = RECOVERY_THREADS if threads > RECOVERY_THREADS else threads if threads else 1
     run.salvage = r.mode == RECOVERY_SALVAGE
-    run.lenient = r.mode != RECOVERY_LOAD
+    run.lenient = r.mode == RECOVERY_SALVAGE or r.mode == RECOVERY_CHECK
     run.faults = &r.faults
     error = catalog_read(&r.catalog, directory)
     if error:
@@ -280,13 +282,16 @@ cdef bint recovery_cut(Recovery* r) noexcept nogil:
 
 # For Python -----------------------------------------------------------------------------------------------------
 
-cdef dict modes = {"load": RECOVERY_LOAD, "salvage": RECOVERY_SALVAGE, "check": RECOVERY_CHECK}
+cdef dict modes = {"load": RECOVERY_LOAD, "salvage": RECOVERY_SALVAGE, "check": RECOVERY_CHECK, "trace": RECOVERY_TRACE}
 
 
 cdef class RecoveryJob:
     """One recovery of a store from a directory: done by one thread, watched by others.
 
-    mode: "load" stops at damage; "salvage" collects faults and loads what is whole; "check" reads every file and loads nothing, so its store is None.
+    mode: "load" stops at damage; "salvage" collects faults and loads what is whole; "check" reads every file and loads nothing; "trace" loads nothing
+    either, and finds out how far the log goes on without damage. The store is None where nothing is loaded.
+    base: begin with this snapshot, named by generation and number, not with the newest. Number 0: with an empty store and the log from its beginning.
+    until_ms: what was written later does not count. A trace goes on until then.
     """
 
     cdef Store store
@@ -294,12 +299,18 @@ cdef class RecoveryJob:
     cdef Recovery r
     cdef bint used
 
-    def __cinit__(self, Store store, directory not None, *, str mode not None="load"):
+    def __cinit__(self, Store store, directory not None, *, str mode not None="load", tuple base=None, until_ms=None):
         self.store = store
         self.directory = os.fsencode(directory)
         recovery_init(&self.r, modes[mode])
-        if (store is None) != (self.r.mode == RECOVERY_CHECK):
-            raise ValueError("a check has no store, everything else has one")
+        if base is not None:
+            self.r.chosen = True
+            self.r.generation, self.r.number = base
+        if until_ms is not None or self.r.mode == RECOVERY_TRACE:
+            self.r.timed = True
+            self.r.until_ms = INT64_MAX if until_ms is None else until_ms
+        if (store is None) != (self.r.mode == RECOVERY_CHECK or self.r.mode == RECOVERY_TRACE):
+            raise ValueError("a check and a trace have no store, everything else has one")
 
     def __dealloc__(self):
         recovery_free(&self.r)
@@ -319,7 +330,7 @@ cdef class RecoveryJob:
             result = recovery_run(&self.r, ks, directory, threads)
         if result == RECOVERY_FAILED:
             raise StartError(self.text)
-        if result == RECOVERY_NEWER or (result == RECOVERY_DAMAGED and self.r.mode == RECOVERY_LOAD):
+        if result == RECOVERY_NEWER or (result == RECOVERY_DAMAGED and self.r.mode in (RECOVERY_LOAD, RECOVERY_TRACE)):
             raise DamageError(self.text)
 
     def cut(self):
@@ -354,6 +365,20 @@ cdef class RecoveryJob:
     def seqs(self):
         """The last number of each shard's log."""
         return [self.r.seqs[i] for i in range(self.r.shards)] if self.r.seqs != NULL else []
+
+    @property
+    def time_ms(self):
+        """Until a moment: when the last change was written that counts, as Unix time; 0 where there is none behind the snapshot."""
+        return max([time_ms for _, time_ms, _ in self.traced], default=0)
+
+    @property
+    def traced(self):
+        """Until a moment, by shard: the number of the last record that counts, when that was written as Unix time or 0 for none behind the snapshot,
+        and whether the log is damaged behind it."""
+        cdef uint32_t i
+        if self.r.logs == NULL:
+            return []
+        return [(self.r.logs[i].limit, self.r.logs[i].time_ms, bool(self.r.logs[i].broken)) for i in range(self.r.shards)]
 
     @property
     def keys(self):

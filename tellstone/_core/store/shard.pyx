@@ -21,7 +21,7 @@ from tellstone._core.store.entry cimport (
     entry_set_encoding, entry_size, entry_size_for, entry_type, entry_value, entry_value_len, entry_write,
 )
 from tellstone._core.store.grace cimport grace_retire
-from tellstone._core.store.log cimport log_deadline, log_delete
+from tellstone._core.store.log cimport log_deadline, log_delete, log_expire
 from tellstone._core.store.table cimport (
     slot_handle, table_bytes, table_delete, table_destroy, table_find, table_init, table_insert, table_slot_of,
 )
@@ -129,8 +129,7 @@ cdef inline void drop_entry(Partition* p, char* e, uint32_t handle) noexcept nog
     arena_free(&p.arena, handle)
 
 
-cdef void shard_remove(Partition* p, Found* found) noexcept nogil:
-    log_delete(p.shard.log, p.db, entry_key(found.entry))
+cdef inline void remove_found(Partition* p, Found* found) noexcept nogil:
     table_delete(&p.table, &p.arena, found.slot)
     drop_entry(p, found.entry, found.handle)
     found.slot = NULL
@@ -139,11 +138,17 @@ cdef void shard_remove(Partition* p, Found* found) noexcept nogil:
     shard_account(p)
 
 
+cdef void shard_remove(Partition* p, Found* found) noexcept nogil:
+    log_delete(p.shard.log, p.db, entry_key(found.entry))
+    remove_found(p, found)
+
+
 cdef void shard_find(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, Found* found) noexcept nogil:
     """Look a key up. Side effect: an entry whose time has come is removed, and not found."""
     table_find(&p.table, &p.arena, key, hash, found)
     if found.entry != NULL and entry_is_over(found.entry, now):
-        shard_remove(p, found)
+        log_expire(p.shard.log, p.db, entry_key(found.entry))
+        remove_found(p, found)
         s.expired += 1
         s.expired_lazy += 1
 
@@ -270,7 +275,7 @@ cdef void expire_entry(void* owner, uint32_t handle) noexcept nogil:
     cdef View key = entry_key(e)
     cdef uint64_t* slot = table_slot_of(&p.table, &p.arena, handle, key, fnv1a(key.ptr, key.len))
     check(slot != NULL)
-    log_delete(p.shard.log, p.db, key)
+    log_expire(p.shard.log, p.db, key)
     table_delete(&p.table, &p.arena, slot)
     drop_value(p, e)
     arena_free(&p.arena, handle)

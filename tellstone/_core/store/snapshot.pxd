@@ -8,8 +8,9 @@ second copy: what it needs is the buffer of one block. A large value is not even
 SWAPDB is the one change that does not set a state. So a database is followed wherever it is swapped to (Shard.contents), and written as the one that
 it was when its shard's number was noted: the log then moves it as it was moved.
 
-The snapshot goes to a temporary file, which is synced, after all logs have been (so whatever of a later change a slice has seen is in a log),
-renamed, and its directory synced. Only then does it count, and segments that it covers may go.
+The snapshot goes to a temporary file. When all entries are there all logs are synced, so that whatever of a later change a slice has seen is in one;
+the foot says when that was and up to which numbers, for only states from then on can be made of it. Then the file is synced, renamed, and its
+directory synced. Only then does it count, and segments that it covers may go.
 
 Without a log the numbers are 0, and what a slice sees of a change of several shards may be half of it.
 
@@ -35,6 +36,7 @@ cdef struct Snapshot:               # one being written; progress is relaxed
     Keyspace* ks
     uint64_t generation
     uint64_t* seqs                  # noted, one a shard; what wal_drop and wal_resume want to know
+    uint64_t changes                # that the logs had counted by then
     uint64_t keys
     uint64_t bytes
     uint32_t cancelled              # bool, atomic

@@ -1,6 +1,6 @@
 """Writing snapshots (see snapshot.pxd)."""
 from libc.errno cimport EIO, ENAMETOOLONG, ENOMEM
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strlen, strrchr
@@ -9,7 +9,7 @@ from tellstone._core.base.atomics cimport load_u32, relaxed_u64, store_u32, stor
 from tellstone._core.base.block cimport Block
 from tellstone._core.base.bytesops cimport View, put_u32, view_of
 from tellstone._core.base.disk cimport (
-    DISK_CREATE, disk_close, disk_open, disk_rename, disk_sync, disk_sync_all, disk_sync_directory, disk_unlink, disk_write,
+    DISK_CREATE, disk_close, disk_is_full, disk_open, disk_rename, disk_sync, disk_sync_all, disk_sync_directory, disk_unlink, disk_write,
 )
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.outbuf cimport OutBuf, outbuf_append_block, outbuf_clear, outbuf_free, outbuf_reserve
@@ -24,7 +24,7 @@ from tellstone._core.store.catalog cimport PATH_ROOM
 from tellstone._core.store.commit cimport wal_sync_all
 from tellstone._core.store.entry cimport DATABASES, ENC_BLOCK, entry_block, entry_deadline, entry_encoding, entry_key, entry_type
 from tellstone._core.store.keyspace cimport Keyspace, Store
-from tellstone._core.store.log cimport Wal, is_full, log_cover, wal_is_lost
+from tellstone._core.store.log cimport Wal, log_cover, wal_is_lost
 from tellstone._core.store.record cimport PUT_LEAST, entry_stored, put_body
 from tellstone._core.store.shard cimport Partition, Shard
 from tellstone._core.store.table cimport table_scan
@@ -78,7 +78,7 @@ cdef void snapshot_free(Snapshot* s) noexcept nogil:
 
 cdef SnapshotResult failed(Snapshot* s, int error) noexcept nogil:
     s.error = error if error else EIO
-    return SNAPSHOT_FULL if is_full(error) else SNAPSHOT_FAILED
+    return SNAPSHOT_FULL if disk_is_full(error) else SNAPSHOT_FAILED
 
 
 cdef inline SnapshotResult outcome(Snapshot* s, int error) noexcept nogil:
@@ -267,11 +267,27 @@ cdef void note_shard(Writer* w) noexcept nogil:
     """Before its first slice: what the log of the shard says from here on must be replayed, on databases that are named as they are here."""
     cdef Shard* shard = &w.s.ks.shards[w.shard]
     lock_acquire(&shard.lock)
-    w.foot.seq = log_cover(shard.log) if shard.log != NULL else 0
+    if shard.log != NULL:
+        w.foot.seq = log_cover(shard.log)
+        w.s.changes += shard.log.changes
     memcpy(w.contents, shard.contents, sizeof(w.contents))
     lock_release(&shard.lock)
     w.foot.offset = w.offset
     w.s.seqs[w.shard] = w.foot.seq
+
+
+cdef inline uint32_t clamped(uint64_t n) noexcept nogil:
+    return <uint32_t>n if n < UINT32_MAX else UINT32_MAX
+
+
+cdef void note_seen(Writer* w) noexcept nogil:
+    """Behind its last slice: entries are in states of up to now."""
+    cdef Shard* shard = &w.s.ks.shards[w.shard]
+    cdef uint64_t seen
+    lock_acquire(&shard.lock)
+    seen = shard.log.buffer.seq - w.foot.seq if shard.log != NULL else 0
+    lock_release(&shard.lock)
+    w.foot.seen = clamped(seen)
 
 
 cdef SnapshotResult write_shard(Writer* w) noexcept nogil:
@@ -281,6 +297,7 @@ cdef SnapshotResult write_shard(Writer* w) noexcept nogil:
     while result == SNAPSHOT_DONE and w.db < DATABASES:
         result = write_database(w)
         w.db += 1
+    note_seen(w)
     return result
 
 
@@ -299,15 +316,29 @@ cdef SnapshotResult write_head(Writer* w) noexcept nogil:
 
 
 cdef SnapshotResult write_foot(Writer* w) noexcept nogil:
+    cdef int64_t took = wall_ms() - w.s.begun_ms            # of a clock that may have been set meanwhile
     cdef size_t size = foot_size(w.s.ks.shard_count)
     cdef char* out = <char*>malloc(size)
     cdef SnapshotResult result
     if out == NULL:
         return failed(w.s, ENOMEM)
-    foot_write(out, w.s.ks.shard_count, w.feet, w.offset)
+    foot_write(out, w.s.ks.shard_count, w.feet, w.offset, clamped(<uint64_t>took if took > 0 else 0))
     result = put(w, out, size)
     free(out)
     return result
+
+
+cdef inline Wal* wal_of(const Keyspace* ks) noexcept nogil:
+    return ks.shards[0].log.wal if ks.shards[0].log != NULL else NULL
+
+
+cdef SnapshotResult sync_logs(Writer* w) noexcept nogil:
+    """ORDER: the logs before the snapshot counts. A slice may have seen a change whose record is in no file yet.
+    A log that was lost before the snapshot began cannot be synced and need not be: what it has is covered, or has been acknowledged to nobody."""
+    cdef Wal* wal = wal_of(w.s.ks)
+    if wal != NULL and not w.lost and not wal_sync_all(wal):
+        return failed(w.s, <int>load_u32(&wal.error))
+    return SNAPSHOT_DONE
 
 
 cdef SnapshotResult write_all(Writer* w) noexcept nogil:
@@ -318,21 +349,13 @@ cdef SnapshotResult write_all(Writer* w) noexcept nogil:
             w.shard = i
             w.foot = &w.feet[i]
             result = write_shard(w)
+    if result == SNAPSHOT_DONE:
+        result = sync_logs(w)
     return write_foot(w) if result == SNAPSHOT_DONE else result
 
 
-cdef inline Wal* wal_of(const Keyspace* ks) noexcept nogil:
-    return ks.shards[0].log.wal if ks.shards[0].log != NULL else NULL
-
-
-cdef SnapshotResult make_safe(Writer* w) noexcept nogil:
-    """ORDER: the logs before the snapshot counts. A slice may have seen a change whose record is in no file yet.
-    A log that was lost before the snapshot began cannot be synced and need not be: what it has is covered, or has been acknowledged to nobody."""
-    cdef Wal* wal = wal_of(w.s.ks)
-    cdef SnapshotResult result
-    if wal != NULL and not w.lost and not wal_sync_all(wal):
-        return failed(w.s, <int>load_u32(&wal.error))
-    result = outcome(w.s, disk_sync_all(w.fd))
+cdef SnapshotResult sync_file(Writer* w) noexcept nogil:
+    cdef SnapshotResult result = outcome(w.s, disk_sync_all(w.fd))
     return SNAPSHOT_CANCELLED if result == SNAPSHOT_DONE and load_u32(&w.s.cancelled) else result
 
 
@@ -344,7 +367,7 @@ cdef SnapshotResult write_file(Writer* w, const char* part, const char* path, co
         return failed(w.s, -w.fd)
     result = write_all(w)
     if result == SNAPSHOT_DONE:
-        result = make_safe(w)
+        result = sync_file(w)
     disk_close(w.fd)
     if result == SNAPSHOT_DONE:
         result = outcome(w.s, disk_rename(part, path))
@@ -425,6 +448,11 @@ cdef class SnapshotJob:
     def cancel(self):
         """Let it end as soon as may be, without a trace."""
         store_u32(&self.s.cancelled, 1)
+
+    @property
+    def changes(self):
+        """How many the log had counted (StoreLog.changes) up to what is in the snapshot for sure."""
+        return self.s.changes
 
     @property
     def keys(self):

@@ -2,15 +2,20 @@
 
     survey_snapshot     the newest one is opened; a salvage takes an older one of the same generation where that is whole and the newest is not
     survey_logs         how many shards the log has, and what the snapshot covers of them
+    survey_time         one shard's log: what of it was there at a moment
     survey_scan         one shard's log: what it has, and where it ends
     survey_resolve      ends of all logs, such that no change of several shards is half there
+
+A moment is asked for with Recovery.timed. The state of a shard then is what the batches make of it that had ended by then: a MARK says when its batch
+had, the head of a segment that everything before it had. A batch counts as no earlier than those before it, so where the clock has been set back a
+state may be older than it need be, and is never newer. What no MARK ends has no time, and is left out.
 
 INVARIANT: after survey_resolve every change of several shards up to the ends is whole, but for those that a salvage leaves out (run_has_whole).
 
 Databases are named by where they were at the beginning until the whole log has been read: a SWAP moves contents, a FLUSH ends one of them. What
 is known then of each shard, where contents end up and up to which number they are gone, is all that loading needs of either.
 """
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from tellstone._core.base.atomics cimport load_u32
 from tellstone._core.base.lock cimport Lock
@@ -26,6 +31,7 @@ cdef enum RecoveryMode:
     RECOVERY_LOAD = 0
     RECOVERY_SALVAGE = 1            # faults are collected, and what is whole is loaded all the same: for `tellstone repair`
     RECOVERY_CHECK = 2              # faults are collected, every file is read, and nothing is loaded: for `tellstone check`
+    RECOVERY_TRACE = 3              # how far the log goes on is found out, and nothing is loaded: for the moments that `tellstone restore` can bring back
 
 cdef enum RecoveryResult:
     RECOVERY_DONE = 0
@@ -43,6 +49,8 @@ cdef struct Lost:                   # numbers of a log: from .. to
 
 cdef struct ShardLog:               # what has been found of a shard's log
     uint64_t covered                # by the snapshot
+    int64_t time_ms                 # timed: when the last batch had ended that counts; 0: none does
+    bint broken                     # RECOVERY_TRACE: behind that the log is damaged, or misses records
     uint64_t last                   # number of the last whole record
     uint64_t limit                  # of the last one that counts
     uint32_t end_k                  # where the record behind `limit` would stand: a segment of the catalog, and an offset in it
@@ -56,6 +64,9 @@ cdef struct ShardLog:               # what has been found of a shard's log
 
 cdef struct Recovery:
     RecoveryMode mode
+    bint chosen                     # the snapshot is: generation and number are given, not found. Number 0: without one, from an empty store on
+    bint timed                      # what was written after until_ms does not count
+    int64_t until_ms
     uint64_t generation             # of what was found; 0: nothing, and shards is the keyspace's number
     uint64_t number                 # of the snapshot; 0: there is none
     uint32_t shards                 # of the log that was found
@@ -110,5 +121,8 @@ cdef bint run_has_whole(const Run* run, const Record* begin) noexcept nogil     
 cdef void survey_snapshot(Run* run, Window* w) noexcept nogil
 cdef bint survey_verify(Run* run, Window* w, uint32_t i) noexcept nogil               # read all of snapshot i; whether it is whole
 cdef bint survey_logs(Run* run, Window* w) noexcept nogil                             # False: stopped
+cdef void survey_time(Run* run, Window* w, uint32_t shard) noexcept nogil             # a Task
 cdef void survey_scan(Run* run, Window* w, uint32_t shard) noexcept nogil             # a Task
 cdef void survey_resolve(Run* run, Window* w) noexcept nogil
+# Timed: the logs reach as far as what entries of the snapshot show already. False: stopped.
+cdef bint survey_reaches(Run* run) noexcept nogil

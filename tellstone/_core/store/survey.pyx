@@ -1,5 +1,5 @@
 """What there is to recover (see survey.pxd)."""
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport UINT32_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.stdlib cimport calloc, realloc
 from libc.string cimport memset, strerror
@@ -8,9 +8,9 @@ from tellstone._core.base.atomics cimport add_u32, store_u32
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport Thread, thread_create, thread_join
 from tellstone._core.base.stamp cimport check_layout
-from tellstone._core.store.blocks cimport SNAPSHOT_VERSION
+from tellstone._core.store.blocks cimport SNAPSHOT_VERSION, ShardFoot
 from tellstone._core.store.catalog cimport (
-    FAULT_CHANGE, FAULT_GAP, FAULT_NAME, FAULT_SNAPSHOT, FAULT_TYPE, NAME_ROOM, PATH_ROOM, Fault, FaultKind, SegmentFile, catalog_segments,
+    FAULT_CHANGE, FAULT_GAP, FAULT_NAME, FAULT_SNAPSHOT, FAULT_TYPE, NAME_ROOM, PATH_ROOM, Fault, FaultKind, SegmentFile, SnapshotFile, catalog_segments,
     fault_set, faults_add, full_path, segment_name, snapshot_name,
 )
 from tellstone._core.store.entry cimport DATABASES
@@ -18,7 +18,7 @@ from tellstone._core.store.keyspace cimport SHARDS_MAX
 from tellstone._core.store.record cimport RECORD_BEGIN, RECORD_FLUSH, RECORD_MARK, RECORD_SWAP, Record, record_part
 from tellstone._core.store.replay cimport replay_knows
 from tellstone._core.store.segment cimport SEGMENT_HEAD, SEGMENT_WHOLE, SegmentHead, segment_read_head
-from tellstone._core.store.trail cimport TRAIL_FAILED, TRAIL_RECORD, TRAIL_STOP, Trail, TrailRead, trail_next, trail_open
+from tellstone._core.store.trail cimport TRAIL_END, TRAIL_FAILED, TRAIL_RECORD, TRAIL_STOP, Trail, TrailRead, trail_next, trail_open
 from tellstone._core.store.unpack cimport (
     UNPACK_FAILED, UNPACK_NOMEM, UNPACK_OK, UNPACK_STOP, Unpack, UnpackRead, unpack_close, unpack_open, unpack_shard, unpack_walk,
 )
@@ -196,10 +196,26 @@ cdef bint log_reaches(Run* run, Window* w, uint32_t i) noexcept nogil:
     return reaches
 
 
+cdef uint32_t chosen_snapshot(Run* run) noexcept nogil:
+    cdef SnapshotFile f
+    cdef char name[NAME_ROOM]
+    cdef uint32_t i
+    for i in range(run.r.catalog.snapshot_count):
+        if run.r.catalog.snapshots[i].generation == run.r.generation and run.r.catalog.snapshots[i].number == run.r.number:
+            return i
+    f.generation = run.r.generation
+    f.number = run.r.number
+    snapshot_name(name, &f)
+    run_stop(run, RECOVERY_FAILED, name, b"it is not there any more")
+    return 0
+
+
 cdef uint32_t pick_snapshot(Run* run, Window* w) noexcept nogil:
-    """The newest one. A salvage takes the newest whole one of its generation behind which the log has everything, where there is one."""
+    """The one that is asked for, or the newest. A salvage takes the newest whole one of its generation behind which the log has everything, where there is one."""
     cdef uint32_t newest = run.r.catalog.snapshot_count - 1
     cdef uint32_t i = newest
+    if run.r.chosen:
+        return chosen_snapshot(run)
     if not run.salvage:
         return newest
     while not run_stopped(run):
@@ -214,6 +230,8 @@ cdef uint32_t pick_snapshot(Run* run, Window* w) noexcept nogil:
 cdef void survey_snapshot(Run* run, Window* w) noexcept nogil:
     cdef uint32_t i = pick_snapshot(run, w)
     cdef UnpackRead read
+    if run_stopped(run):
+        return
     run.r.generation = run.r.catalog.snapshots[i].generation
     run.r.number = run.r.catalog.snapshots[i].number
     # What is wrong with it has been noted by now, or will be when all snapshots are checked.
@@ -236,7 +254,7 @@ cdef void check_generations(Run* run) noexcept nogil:
     cdef uint32_t i
     for i in range(run.r.catalog.segment_count):
         f = &run.r.catalog.segments[i]
-        if f.generation > run.r.generation and run.has_snapshot:
+        if f.generation > run.r.generation and run.has_snapshot and not run.r.chosen:
             add_fault(run, FAULT_SNAPSHOT, f, 0, 0)
             return
         if f.generation == run.r.generation and f.shard >= run.r.shards:
@@ -253,16 +271,18 @@ cdef uint64_t size_of(Run* run, Window* w, const char* name) noexcept nogil:
 
 
 cdef void count_bytes(Run* run, Window* w) noexcept nogil:
-    """What there is to read: logs twice, to scan and to load them; for a check once, and all snapshots."""
+    """What there is to read: logs twice, to scan and to load them, and before that for a moment; for a check once, and all snapshots."""
     cdef Recovery* r = run.r
+    cdef uint32_t times = 1 if run.ks == NULL else 3 if r.timed else 2
+    cdef bint all_ = r.mode == RECOVERY_CHECK and not r.chosen
     cdef char name[NAME_ROOM]
     cdef uint32_t i
     for i in range(r.catalog.segment_count):
         if r.catalog.segments[i].generation == r.generation:
             segment_name(name, &r.catalog.segments[i])
-            r.bytes_all += size_of(run, w, name) * (1 if run.ks == NULL else 2)
+            r.bytes_all += size_of(run, w, name) * times
     for i in range(r.catalog.snapshot_count):
-        if run.ks == NULL or (r.catalog.snapshots[i].generation == r.generation and r.catalog.snapshots[i].number == r.number):
+        if all_ or (run.ks != NULL and r.catalog.snapshots[i].generation == r.generation and r.catalog.snapshots[i].number == r.number):
             snapshot_name(name, &r.catalog.snapshots[i])
             r.bytes_all += size_of(run, w, name)
 
@@ -292,6 +312,65 @@ cdef bint survey_logs(Run* run, Window* w) noexcept nogil:
     check_generations(run)
     count_bytes(run, w)
     return not run_stopped(run)
+
+
+# A moment -------------------------------------------------------------------------------------------------------
+
+
+cdef bint take_time(ShardLog* log, int64_t time_ms, uint64_t seq, int64_t until_ms) noexcept nogil:
+    """Up to that number everything was there by that time. False: that is too late."""
+    if seq <= log.covered:
+        return True
+    if time_ms > until_ms:
+        return False
+    log.limit = seq
+    if time_ms > log.time_ms:
+        log.time_ms = time_ms
+    return True
+
+
+cdef TrailRead trace(Trail* t, ShardLog* log, int64_t until_ms) noexcept nogil:
+    """Up to the first batch that is too late, or where the log ends."""
+    cdef Record r
+    cdef TrailRead read = TRAIL_RECORD
+    cdef uint32_t k = t.k           # whose head has been looked at; that of the first tells of nothing that is behind the snapshot
+    while read == TRAIL_RECORD:
+        read = trail_next(t, &r, False)
+        if t.headed > k:
+            k = t.headed
+            if not take_time(log, t.begun_ms, t.catalog.segments[k].first - 1, until_ms):
+                return TRAIL_END
+        if read == TRAIL_RECORD and r.kind == RECORD_MARK and not take_time(log, r.time, r.seq, until_ms):
+            return TRAIL_END
+    return read
+
+
+cdef void survey_time(Run* run, Window* w, uint32_t shard) noexcept nogil:
+    """What was there by until_ms: left in limit, for survey_scan."""
+    cdef ShardLog* log = &run.r.logs[shard]
+    cdef Trail t
+    cdef TrailRead read
+    run_trail(run, &t, shard, w, log.covered + 1)
+    log.limit = log.covered
+    read = trace(&t, log, run.r.until_ms)
+    if read == TRAIL_FAILED:
+        run_unread(run, &t)
+    elif read == TRAIL_STOP and run.r.mode == RECOVERY_TRACE:
+        log.broken = True
+    elif read == TRAIL_STOP:
+        run_damaged(run)
+
+
+cdef bint survey_reaches(Run* run) noexcept nogil:
+    """Otherwise some entries would be of a later time than the others. Only a clock that has been set back leads here."""
+    cdef const ShardFoot* foot
+    cdef uint32_t i
+    for i in range(run.r.shards if run.r.timed and run.has_snapshot else 0):
+        foot = &run.snapshot.feet[i]
+        if foot.seen == UINT32_MAX or run.r.logs[i].limit < foot.seq + foot.seen:
+            run_stop(run, RECOVERY_DAMAGED, run.snapshot.name, b"its entries are of a later time than the logs have at that moment")
+            return False
+    return True
 
 
 # Scanning -------------------------------------------------------------------------------------------------------
@@ -433,7 +512,8 @@ cdef TrailRead scan_trail(Run* run, Trail* t, uint32_t shard, Scan* s, uint64_t 
     cdef Record r
     cdef TrailRead read = TRAIL_RECORD
     cdef uint64_t last = log.covered
-    while read == TRAIL_RECORD and not run_stopped(run):
+    # ORDER: what is behind a moment is not looked at. It may be damaged.
+    while read == TRAIL_RECORD and not run_stopped(run) and not (run.r.timed and last >= until):
         read = trail_next(t, &r, False)
         if read != TRAIL_RECORD or r.kind == RECORD_MARK or r.seq <= log.covered:
             continue
@@ -452,7 +532,7 @@ cdef TrailRead scan_trail(Run* run, Trail* t, uint32_t shard, Scan* s, uint64_t 
 cdef void survey_scan(Run* run, Window* w, uint32_t shard) noexcept nogil:
     """What the log has, and where it ends. When resolving, again, up to where it has been found to end, and before any change that is not whole."""
     cdef ShardLog* log = &run.r.logs[shard]
-    cdef uint64_t until = log.limit if run.resolving else NO_LIMIT
+    cdef uint64_t until = log.limit if run.resolving or run.r.timed else NO_LIMIT
     cdef Trail t
     cdef Scan s
     cdef TrailRead read

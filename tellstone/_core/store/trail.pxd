@@ -12,7 +12,7 @@ name. What that means depends on what stands behind it.
 
 LIFETIME: a Record's views are good until trail_next answers TRAIL_MOVE or is called without `stay`.
 """
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tellstone._core.store.catalog cimport Catalog, FaultKind, Faults
 from tellstone._core.store.record cimport Record
@@ -39,6 +39,8 @@ cdef struct Trail:
     uint32_t k                      # the one that is being read
     bint entered                    # its head has been read
     bint ended
+    uint32_t headed                 # the last one with a head that goes on from the one before
+    int64_t begun_ms                # when that one was begun, and everything before it was on the disk
     uint64_t at                     # offset of the next record; at the end where it would stand
     uint64_t record_at              # offset of the record that was given last; it is in k
     uint64_t seq                    # of the record that was given last

@@ -37,7 +37,7 @@ cdef void trail_open(Trail* t, const Catalog* catalog, uint64_t generation, uint
     t.shard = shard
     t.window = window
     catalog_segments(catalog, generation, shard, &t.begin, &t.end)
-    t.k = t.begin
+    t.k = t.headed = t.begin
     while t.k + 1 < t.end and catalog.segments[t.k + 1].first <= from_seq:
         t.k += 1
     if t.k < t.end and (from_seq == 0 or catalog.segments[t.k].first < from_seq):
@@ -311,6 +311,8 @@ cdef TrailRead check_head(Trail* t, const SegmentHead* head) noexcept nogil:
     if head.first > t.seq + 1 and head.first > t.covered + 1:
         return judge(t, FAULT_GAP, True)
     t.seq = head.first - 1
+    t.headed = t.k
+    t.begun_ms = head.time
     t.at = SEGMENT_HEAD
     return TRAIL_RECORD
 

@@ -4,7 +4,7 @@ Every block is verified before one of its entries is handed on; how many there a
 been read. A strict reader stops at the first fault; a lenient one notes it and goes on with the next whole block. A lenient reader can
 even do without head and foot (unpack_walk): blocks say whose they are.
 """
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from tellstone._core.store.blocks cimport ShardFoot, SnapshotHead
 from tellstone._core.store.catalog cimport NAME_ROOM, Catalog, Faults
@@ -26,6 +26,7 @@ cdef struct Unpack:
     uint64_t* bytes
     SnapshotHead head               # shards is 0 where the head is damaged
     ShardFoot* feet                 # of head.shards, or NULL: the foot is damaged
+    int64_t whole_ms                # with feet: Unix time at which every record that entries show was in a log
     uint64_t end                    # of the blocks
 
 # Read head and foot of the catalog's snapshot i. UNPACK_STOP where one of them is hurt, though a lenient reader may then go on.

@@ -66,13 +66,15 @@ cdef UnpackRead open_head(Unpack* u, const SnapshotFile* f, Window* w) noexcept 
 
 cdef UnpackRead open_foot(Unpack* u, Window* w) noexcept nogil:
     cdef size_t size = foot_size(u.head.shards)
+    cdef uint32_t took_ms = 0
     cdef int got
     u.feet = <ShardFoot*>calloc(u.head.shards, sizeof(ShardFoot))
     if u.feet == NULL:
         return UNPACK_NOMEM
-    got = foot_read(w, u.head.shards, u.feet)
+    got = foot_read(w, u.head.shards, u.feet, &took_ms)
     if got == 0:
         u.end = w.size - size
+        u.whole_ms = u.head.begun_ms + took_ms
         return UNPACK_OK
     free(u.feet)
     u.feet = NULL

@@ -1,0 +1,6 @@
+from os import PathLike
+
+def kept_snapshots(
+    directory: str | bytes | PathLike[str],
+) -> list[tuple[int, int, int, int, int, list[int]]]: ...
+def kept_beginning(directory: str | bytes | PathLike[str]) -> tuple[int, int, int] | None: ...
