@@ -43,7 +43,7 @@ class Persistence:
         self.saves = Saves()
         self.recovery = RecoveryJob(store, directory.path)
         self.recovered = False
-        self.loading_since = 0.0  # Unix time
+        self.loading_since = time.time()
         self.loaded = 0  # keys that were there at the start
         self.keep = keep
         self._store = store

@@ -13,6 +13,12 @@ from servers import Server, redis_command, redis_program, redis_version, tellsto
 from shell.started import Started
 from wire import Wire
 
+from tellstone._core.store.keyspace import Store
+from tellstone.control.context import Embedded
+from tellstone.control.info import persistence as fields_of
+from tellstone.durability.directory import Directory
+from tellstone.durability.persistence import Persistence
+
 Start = Callable[..., Started]
 PERSISTENT = ("--enable-persistence", "--shards", "3", "--snapshot-bytes", "0")
 
@@ -128,6 +134,22 @@ def test_fields_of_persistence_are_redis_s(ours: Server, theirs: Server) -> None
                 assert found[name] == expected[name], name
         assert found["rdb_changes_since_last_save"] == expected["rdb_changes_since_last_save"] == "0"
         assert int(found["aof_current_size"]) >= int(found["aof_base_size"]) > 0
+
+
+def test_fields_while_it_loads(tmp_path: Path) -> None:
+    store = Store(1)
+    context = Embedded(store)
+    with Directory(tmp_path) as directory:
+        context.persistence = Persistence(store, directory)
+        names = list(fields_of(context))
+        store.loading = True
+        loading = fields_of(context)
+    assert (loading["loading"], loading["loading_loaded_perc"], loading["loading_eta_seconds"]) == (1, "0.00", 1)
+    assert list(loading) == [
+        *names,
+        *("loading_start_time", "loading_total_bytes", "loading_rdb_used_mem"),
+        *("loading_loaded_bytes", "loading_loaded_perc", "loading_eta_seconds"),
+    ]
 
 
 def test_a_snapshot_is_taken_when_a_point_is_reached(ours: Server) -> None:

@@ -94,6 +94,41 @@ def test_check_tells_a_torn_end_from_damage(directory: Path, capsys: Said) -> No
     assert "torn: logs/" + file.name in capsys.readouterr().out
 
 
+def test_check_reads_the_logs_of_older_generations(directory: Path, capsys: Said) -> None:
+    """They are kept for earlier moments."""
+    newer = histories.History(1)
+    newer.alone(Change("put", 0, b"k", (b"v", histories.NEVER)))
+    histories.write_logs(newer, directory, generation=2)
+    snapshot = histories.snapshot_bytes([(0, history().shard_at(0, 40))], generation=2)
+    (directory / "snapshots" / histories.snapshot_name(2, 2)).write_bytes(snapshot)
+    assert main(["check", str(directory)]) == 0
+    assert "2 snapshots" in capsys.readouterr().out
+    file = damage(directory)
+    assert main(["check", str(directory)]) == 1
+    assert f"damaged: logs/{file.name}, offset 64, " in capsys.readouterr().out
+
+
+def test_a_log_that_went_on_behind_a_snapshot_is_whole(tmp_path: Path, capsys: Said) -> None:
+    """When a disk fails a log ends somewhere in a segment, and goes on in another one behind a snapshot of everything;
+    the one before it stays as long as an older snapshot does.
+    """
+    made = History(1)
+    for i in range(40):
+        made.alone(Change("put", 0, b"key:%d" % i, (b"v", histories.NEVER)))
+    histories.write_logs(made, tmp_path, every=20, batch=4)
+    first = tmp_path / "logs" / histories.segment_name(1, 0, 1)
+    first.write_bytes(first.read_bytes()[:900] + b"half a record" + bytes(50))
+    for number, covered in ((1, 3), (2, 20)):
+        snapshot = histories.snapshot_bytes([(covered, made.shard_at(0, covered))])
+        (tmp_path / "snapshots" / histories.snapshot_name(1, number)).write_bytes(snapshot)
+    assert loaded(tmp_path) == made.state()
+    assert main(["check", str(tmp_path)]) == 0, capsys.readouterr().out
+    data = bytearray(first.read_bytes())
+    data[200] ^= 1  # with whole records behind it
+    first.write_bytes(data)
+    assert main(["check", str(tmp_path)]) == 1
+
+
 def test_repair_keeps_what_is_whole(directory: Path, capsys: Said) -> None:
     lost = history().journals[0][9]
     damage(directory)
@@ -129,7 +164,7 @@ def test_repair_of_a_directory_in_use(directory: Path, capsys: Said) -> None:
     assert files(directory) == before
 
 
-@pytest.mark.parametrize("command", ["check", "repair", "dump", "load"])
+@pytest.mark.parametrize("command", ["check", "repair", "restore", "dump", "load"])
 def test_misuse(command: str, tmp_path: Path, capsys: Said) -> None:
     for words in ([], [str(tmp_path / "nowhere")], [str(tmp_path), "more"], [str(tmp_path), "--unknown"]):
         assert main([command, *words]) == 2

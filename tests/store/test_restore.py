@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
@@ -279,15 +278,27 @@ def test_a_restore_that_is_killed_leaves_one_state_or_the_other(past: tuple[Path
     assert found_in(data) == expected | {(0, b"on"): b"1"}
 
 
-def test_a_full_disk_changes_nothing(past: tuple[Path, Past], tmp_path: Path, capsys: Said) -> None:
+def test_a_full_disk_changes_nothing(past: tuple[Path, Past], tmp_path: Path) -> None:
+    """A limit of file sizes is as good: nothing that is longer can be written."""
+    pytest.importorskip("resource")
     data = copied(past, tmp_path)
     before = files(data)
-    os.chmod(data / "snapshots", 0o500)
-    try:
-        if os.access(data / "snapshots", os.W_OK):
-            pytest.skip("root may write everywhere")
-        assert main(["restore", str(data), "--at", moment(past[1].moments[3][0])]) == 1
-    finally:
-        os.chmod(data / "snapshots", 0o700)
-    assert capsys.readouterr().err.count("\n") == 1
+    program = "import resource, sys; from tellstone.cli import main\n"
+    program += "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)); sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "restore", str(data), "--at", moment(past[1].moments[9][0])]
+    done = subprocess.run(command, env=environment(), check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"tellstone: {data}/snapshots/") and done.stderr.count("\n") == 1
     assert files(data) == before
+
+
+def test_a_directory_without_data(tmp_path: Path, capsys: Said) -> None:
+    for command in ("restore", "check", "dump", "repair"):
+        assert main([command, str(tmp_path)]) == 1
+        assert "there is no data in it" in capsys.readouterr().err
+        file = tmp_path / "file"
+        file.write_text("")
+        assert main([command, str(file)]) == 2
+        assert capsys.readouterr().err == f"tellstone: {file}: is not a directory\n"
+        file.unlink()
+    assert list(tmp_path.iterdir()) == []

@@ -261,6 +261,11 @@ cdef inline bint is_continued(const Trail* t, FaultKind kind) noexcept nogil:
     return kind == FAULT_RECORD and not t.exact and t.k + 1 < t.end and t.catalog.segments[t.k + 1].first == t.seq + 1
 
 
+cdef inline bint is_left(const Trail* t, FaultKind kind, const Search* s) noexcept nogil:
+    """Nothing whole is behind it in this segment, and the log goes on behind the snapshot: so it was where a disk failed, whatever is proven by now."""
+    return kind == FAULT_RECORD and is_passed(t) and not (s.found and s.k == t.k)
+
+
 cdef TrailRead judge(Trail* t, FaultKind kind, bint proof) noexcept nogil:
     """The sequence breaks at `at` of k. Torn: TRAIL_END. Damaged: TRAIL_STOP, or TRAIL_RECORD for a lenient reader to go on."""
     cdef Search s
@@ -273,7 +278,7 @@ cdef TrailRead judge(Trail* t, FaultKind kind, bint proof) noexcept nogil:
     if not is_continued(t, kind):
         if search_behind(t, &s) == FOUND_FAILED:
             return TRAIL_FAILED
-        if s.proof:
+        if s.proof and not is_left(t, kind, &s):
             return go_on(t, &s, kind, size)
         if not is_passed(t):
             t.torn = True
