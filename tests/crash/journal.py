@@ -104,8 +104,10 @@ class File:
         return found
 
     def left(self, draw: random.Random, keep: float) -> bytes:
-        """What there may be of it; keep: the share of sectors that are as they were last."""
+        """What there may be of it; keep: the share of sectors that are as they were last. Below 0: of no change any."""
         content = bytearray(self.content)
+        if keep < 0:
+            return bytes(content)
         sectors: dict[int, list[Change]] = {}
         for change in self.pending:
             for piece in pieces(change):
@@ -232,9 +234,11 @@ class Disk:
                     self.durable.update(renaming.names)
             self.pending = [r for r in self.pending if r.directory != thing or r.number >= number]
 
-    def lose_power(self, draw: random.Random, into: Path) -> None:
-        """Make a directory of what may be left."""
+    def lose_power(self, draw: random.Random, into: Path, *, most: bool = False) -> None:
+        """Make a directory of what may be left; most: of no more than must be."""
         keep_names, keep_sectors = draw.choice((0.0, 0.5, 0.9, 1.0)), draw.choice((0.0, 0.3, 0.9, 1.0))
+        if most:
+            keep_names, keep_sectors = 0.0, -1.0
         names = dict(self.durable)
         for renaming in self.pending:
             if draw.random() < keep_names:

@@ -1,6 +1,8 @@
 /* Preloaded before the C library: whatever a process changes on the disk under JOURNAL_ROOT is done and written down, in the file JOURNAL, in the
  * one order in which it happened (crash/journal.py reads it). A sync is written down twice, when it begins and when it has ended, and only takes a
- * moment: what it makes durable is for the reader of the journal to say. Before the change number JOURNAL_DEATH, from 1, the process kills itself. */
+ * moment: what it makes durable is for the reader of the journal to say.
+ *
+ * Before the change number JOURNAL_DEATH, from 1, the process kills itself. While there is a file JOURNAL_TROUBLE syncs of files fail. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -33,7 +35,7 @@ struct head {
 };
 
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
-static const char *root;
+static const char *root, *trouble;
 static size_t root_len;
 static int journal = -1;
 static uint64_t files[FILES], opened;
@@ -42,6 +44,7 @@ static long until_death;
 __attribute__((constructor)) static void begin(void) {
   const char *path = getenv("JOURNAL"), *death = getenv("JOURNAL_DEATH");
   root = getenv("JOURNAL_ROOT");
+  trouble = getenv("JOURNAL_TROUBLE");
   if (!path || !root) return;
   root_len = strlen(root);
   until_death = death ? atol(death) : 0;
@@ -181,11 +184,16 @@ int mkdir(const char *path, mode_t mode) {
 
 static int do_sync(int fd, int (*real)(int)) {
   uint64_t file = file_of(fd);
+  struct stat s;
   if (!file) return real(fd);
   begin_change();
   note(SYNC, file, 0, NULL, 0);
   end_change();
   usleep(SYNC_US);
+  if (trouble && access(trouble, F_OK) == 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode)) {
+    errno = EIO;
+    return -1;
+  }
   begin_change();
   note(SYNCED, file, 0, NULL, 0);
   end_change();

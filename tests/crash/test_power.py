@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -35,23 +34,11 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a library is preloaded as Linux does it"),
 ]
 
-SHIM = Path(__file__).with_name("journal_shim.c")
 FACTOR = int(os.environ.get("TELLSTONE_CRASH_ROUNDS") or 1)
 POINTS = 40
 WRITERS = 3
+MIB = 1 << 20
 LATE_SECONDS = 1.0  # that a thread may be late in syncing on a busy machine
-
-
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> str:
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if not compiler:
-        pytest.skip("no C compiler")
-    if os.environ.get("TELLSTONE_BUILD", "release") in ("asan", "tsan", "ubsan"):
-        pytest.skip("a sanitizer is preloaded already")
-    library = tmp_path_factory.mktemp("shim") / "journal_shim.so"
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, SHIM, "-ldl"], check=True)
-    return str(library)
 
 
 class Powered:
@@ -118,16 +105,19 @@ class Powered:
 
     def crashes(self, count: int, *deaf: type) -> Iterator[tuple[int, Path]]:
         """Moments in which the power goes, and a directory of what is left then."""
-        done = list(entries(self.journal))
-        points = crash_points(done, count, self.draw)
+        yield from self.crashes_at(crash_points(list(entries(self.journal)), count, self.draw), *deaf)
+
+    def crashes_at(self, moments: list[int], *deaf: type, most: bool = False) -> Iterator[tuple[int, Path]]:
+        """The same for these moments, which are in order."""
+        moments = list(moments)
         disk = Disk(self.root, self.there, deaf=deaf)
         into = self.directory / "left"
-        for entry in done:
+        for entry in entries(self.journal):
             disk.do(entry)
-            while points and points[0] <= entry.end:
+            while moments and moments[0] <= entry.end:
                 shutil.rmtree(into, ignore_errors=True)
-                disk.lose_power(self.draw, into)
-                yield points.pop(0), into
+                disk.lose_power(self.draw, into, most=most)
+                yield moments.pop(0), into
 
     def keys(self) -> list[bytes]:
         return [key for mine in self.some for unit in mine.units for key in unit.keys]
@@ -213,3 +203,24 @@ def lost(powered: Powered, moment: int, left: Path) -> bool:
         return bool(powered.wrong(moment, left))
     except DamageError:
         return True
+
+
+@pytest.mark.parametrize("driver", ["native", "asyncio"])
+def test_a_reply_behind_others_that_wait_is_safe_when_it_comes(tmp_path: Path, shim: str, driver: str) -> None:
+    """A client does not read, so the replies to it wait; then it changes something, and reads all of it."""
+    (tmp_path / "disk" / "new" / "data").mkdir(parents=True)
+    powered = Powered(tmp_path, shim, 4000, "--driver", driver)
+    told: dict[int, bytes] = {}
+    with powered.server.started() as server, Wire(server.resp) as wire:
+        assert wire.call("SET", "long", "x" * MIB) == b"+OK\r\n"
+        for number in range(8):
+            wire.send(wire.encode("GET", "long") * 8)
+            time.sleep(powered.draw.uniform(0.02, 0.12))
+            wire.send(wire.encode("SET", f"key:{number}", "value"))
+            time.sleep(powered.draw.uniform(0, 0.03))
+            for _ in range(8):
+                wire.reply()
+            assert wire.reply() == b"+OK\r\n"
+            told[powered.mark()] = b"key:%d" % number
+    for moment, left in powered.crashes_at(sorted(told), most=True):
+        assert recovered(left / "new" / "data", [told[moment]]) == {told[moment]: (b"value", NEVER)}

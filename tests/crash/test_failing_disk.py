@@ -1,10 +1,11 @@
-"""A server whose disk is full: changes are refused, reads go on, nothing that was acknowledged is lost, and when there
-is room again it goes on by itself. A killed one recovers everything.
+"""A server whose disk is full, or fails: changes are refused, reads go on, nothing that was acknowledged is lost, and
+when the disk is well again it goes on by itself. A killed one recovers everything.
 """
 
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -41,12 +42,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 class Filling:
-    """A server on a small disk, half of which is taken by a file that can be removed."""
+    """A server, and what it was told to keep."""
 
-    def __init__(self, directory: Path, disk: Path) -> None:
-        self.ballast = disk / "ballast"
-        self.ballast.write_bytes(bytes(12 * MIB))
-        self.server = Crashing(directory, "--wal-sync", "always", data=disk / "data")
+    def __init__(self, server: Crashing) -> None:
+        self.server = server
         self.kept: dict[bytes, bytes] = {}  # what was acknowledged
         self.asked: dict[bytes, bytes] = {}  # and what may be there: nobody was told
         self.number = 0
@@ -67,14 +66,19 @@ class Filling:
         return reply
 
     def write_together(self, wires: list[Wire]) -> int:
-        """One change on each connection, all at once; how many are refused. Closed connections are replaced."""
+        """One change on each connection, all at once; how many are refused. Closed connections are replaced. The server
+        sleeps until all have come, so it finds them together.
+        """
+        assert self.server.process is not None
         sent, refused = [], 0
+        self.server.process.send_signal(signal.SIGSTOP)
         for wire in wires:
             self.number += 1
             key, value = b"key:%d" % self.number, b"%d:%s" % (self.number, VALUE[:2000])
             self.asked[key] = value
             wire.send(wire.encode(b"SET", key, value))
             sent.append((key, value))
+        self.server.process.send_signal(signal.SIGCONT)
         for place, (key, value) in enumerate(sent):
             try:
                 reply = wires[place].reply()
@@ -99,8 +103,7 @@ class Filling:
                 wire = Wire(self.server.resp)
 
     def resume(self) -> None:
-        """There is room; changes are taken again by and by."""
-        self.ballast.unlink()
+        """Nothing is wrong with the disk any more; changes are taken again by and by."""
         end = time.monotonic() + 30
         while time.monotonic() < end:
             with Wire(self.server.resp) as wire:
@@ -116,8 +119,23 @@ class Filling:
         assert all(held == (self.asked[key], NEVER) for key, held in found.items())
 
 
+class Ballast:
+    """Takes half of a small disk until it is thrown off."""
+
+    def __init__(self, disk: Path) -> None:
+        self.file = disk / "ballast"
+        self.file.write_bytes(bytes(12 * MIB))
+
+    def drop(self) -> None:
+        self.file.unlink()
+
+
+def on_small_disk(directory: Path, disk: Path) -> tuple[Filling, Ballast]:
+    return Filling(Crashing(directory, "--wal-sync", "always", data=disk / "data")), Ballast(disk)
+
+
 def test_it_refuses_changes_and_goes_on_when_there_is_room(tmp_path: Path, small_disk: Path) -> None:
-    filling = Filling(tmp_path, small_disk)
+    filling, ballast = on_small_disk(tmp_path, small_disk)
     with filling.server.started() as server:
         filling.fill()
         with Wire(server.resp) as wire, Native(server.native) as native:
@@ -128,6 +146,7 @@ def test_it_refuses_changes_and_goes_on_when_there_is_room(tmp_path: Path, small
             assert wire.call(b"DEL", key).startswith(b"-MISCONF")
             assert wire.call(b"PING").startswith(b"-MISCONF")
         filling.verify()
+        ballast.drop()
         filling.resume()
         filling.verify()
         server.kill()
@@ -137,19 +156,19 @@ def test_it_refuses_changes_and_goes_on_when_there_is_room(tmp_path: Path, small
 
 def test_a_crowd_is_told_nothing_that_is_not_so(tmp_path: Path, small_disk: Path) -> None:
     """Many connections write at the moment in which the disk is full: what they are told is true."""
-    filling = Filling(tmp_path, small_disk)
+    filling, ballast = on_small_disk(tmp_path, small_disk)
     with filling.server.started() as server:
         crowd = [Wire(server.resp) for _ in range(CROWD)]
         while not filling.write_together(crowd):
             assert filling.number < 100 * CROWD, "the disk is not full"
         server.kill()
-        filling.ballast.unlink()
+        ballast.drop()
         server.start()
         filling.verify()
 
 
 def test_it_is_killed_while_the_disk_is_full(tmp_path: Path, small_disk: Path) -> None:
-    filling = Filling(tmp_path, small_disk)
+    filling, ballast = on_small_disk(tmp_path, small_disk)
     with filling.server.started() as server:
         filling.fill()
         server.kill()
@@ -162,8 +181,32 @@ def test_it_is_killed_while_the_disk_is_full(tmp_path: Path, small_disk: Path) -
             server.kill()
         else:
             assert "no space" in server.tail().lower()
-        filling.ballast.unlink()
+        ballast.drop()
         server.start()
         filling.verify()
         with Wire(server.resp) as wire:
             assert filling.write(wire, VALUE) == b"+OK\r\n"
+
+
+def test_syncs_fail_while_a_crowd_waits(tmp_path: Path, shim: str) -> None:
+    """Who waits for a reply gets none; whoever comes later is refused, until a snapshot has made all of it safe."""
+    root, trouble = tmp_path / "disk", tmp_path / "trouble"
+    root.mkdir()
+    variables = {"LD_PRELOAD": shim, "JOURNAL": str(tmp_path / "journal"), "JOURNAL_ROOT": str(root)}
+    server = Crashing(tmp_path, "--io-threads", "1", data=root / "data", **variables, JOURNAL_TROUBLE=str(trouble))
+    filling = Filling(server)
+    with server.started():
+        crowd = [Wire(server.resp) for _ in range(CROWD)]
+        for _ in range(2):
+            before = len(filling.kept)
+            assert filling.write_together(crowd) == 0
+            assert len(filling.kept) == before + CROWD
+            trouble.touch()
+            filling.write_together(crowd)
+            assert filling.write(crowd[0], b"late").startswith(b"-MISCONF")
+            filling.verify()
+            trouble.unlink()
+            filling.resume()
+        server.kill()
+        server.start()
+        filling.verify()
