@@ -35,7 +35,7 @@ pytestmark = [
 ]
 
 FACTOR = int(os.environ.get("TELLSTONE_CRASH_ROUNDS") or 1)
-POINTS = 40
+POINTS = 24
 WRITERS = 3
 MIB = 1 << 20
 LATE_SECONDS = 1.0  # that a thread may be late in syncing on a busy machine
@@ -53,7 +53,7 @@ class Powered:
         self.directory = directory
         self.pause = pause  # of writers, between two pipelines
         self.draw = random.Random(seed)
-        self.some = some or [Some(str(n), seed + n, sizes=(0, 10, 300, 3000)) for n in range(WRITERS)]
+        self.some = some or [Some(str(n), seed + n, sizes=(0, 10, 300, 3000, 20_000)) for n in range(WRITERS)]
         self.there = contents(self.root)
         variables = {"LD_PRELOAD": shim, "JOURNAL": str(self.journal), "JOURNAL_ROOT": str(self.root)}
         self.server = Crashing(directory, *words, data=self.root / "new" / "data", **variables)
@@ -182,10 +182,11 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, shim: str) -> None:
 
 
 def test_at_most_a_second_is_lost(tmp_path: Path, shim: str) -> None:
-    powered = Powered(tmp_path, shim, 2000, "--wal-sync", "everysec", pause=0.01)
+    some = [Some(str(number), number) for number in range(WRITERS)]
+    powered = Powered(tmp_path, shim, 2000, "--wal-sync", "everysec", some=some, pause=0.01)
     powered.session(2.5)
     done = list(entries(powered.journal))
-    for number, (moment, left) in enumerate(powered.crashes(POINTS // 4 * FACTOR)):
+    for number, (moment, left) in enumerate(powered.crashes(POINTS // 2 * FACTOR)):
         safe = moment_before(done, moment, 1.0 + LATE_SECONDS)
         assert powered.wrong(moment, left, safe) == [], f"journal {powered.journal}, crash {number}"
 
