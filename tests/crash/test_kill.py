@@ -123,17 +123,17 @@ def changing_segments(killing: Killing, seconds: float) -> None:
 
 def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
     killing = Killing(tmp_path, "--wal-sync", "always", "--snapshot-bytes", "200KiB")
-    killing.rounds(8, Killing.load, (0.02, 0.4), startings=2)
+    killing.rounds(6, Killing.load, (0.02, 0.4), startings=2)
 
 
 def test_killed_while_it_takes_snapshots(tmp_path: Path) -> None:
-    Killing(tmp_path, "--wal-sync", "always").rounds(6, saving, (0.05, 0.2))
+    Killing(tmp_path, "--wal-sync", "always").rounds(4, saving, (0.05, 0.2))
 
 
 def test_killed_while_it_changes_segments(tmp_path: Path) -> None:
     """Every start begins segments of a megabyte; each later one is twice as long."""
     killing = Killing(tmp_path, "--wal-sync", "always", sizes=(20_000, 60_000))
-    killing.rounds(6, changing_segments, (0, 0.05), startings=1)
+    killing.rounds(4, changing_segments, (0, 0.05), startings=1)
 
 
 def test_killed_while_it_loads(tmp_path: Path) -> None:
@@ -159,4 +159,4 @@ def test_killed_while_it_loads(tmp_path: Path) -> None:
 def test_at_most_the_last_second_is_lost(tmp_path: Path, policy: str, rounds: int) -> None:
     """A killed process loses what it has not written, a tenth of a second; only a dead machine would lose the rest."""
     killing = Killing(tmp_path, "--wal-sync", policy, "--snapshot-bytes", "200KiB", lost_seconds=1.0)
-    killing.rounds(rounds, Killing.load, (1.2, 1.6), startings=1)
+    killing.rounds(rounds, Killing.load, (1.1, 1.3), startings=1)

@@ -35,7 +35,7 @@ pytestmark = [
 ]
 
 FACTOR = int(os.environ.get("TELLSTONE_CRASH_ROUNDS") or 1)
-POINTS = 24
+POINTS = 20
 WRITERS = 3
 MIB = 1 << 20
 LATE_SECONDS = 1.0  # that a thread may be late in syncing on a busy machine
@@ -184,7 +184,7 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, shim: str) -> None:
 def test_at_most_a_second_is_lost(tmp_path: Path, shim: str) -> None:
     some = [Some(str(number), number) for number in range(WRITERS)]
     powered = Powered(tmp_path, shim, 2000, "--wal-sync", "everysec", some=some, pause=0.01)
-    powered.session(2.5)
+    powered.session(2.2)
     done = list(entries(powered.journal))
     for number, (moment, left) in enumerate(powered.crashes(POINTS // 2 * FACTOR)):
         safe = moment_before(done, moment, 1.0 + LATE_SECONDS)
