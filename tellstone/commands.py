@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tellstone._core.store.keyspace import Store
     from tellstone.control.context import Context
+    from tellstone.keeper import Keeper
 
     Word = Buffer | str | float
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 class Commands:
     """Runs commands on a store. Each thread has a connection of its own, with a database and a name."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, keeper: Keeper | None = None) -> None:
         self.store = store
+        self.keeper = keeper
         self.records = Records(one_by_one=True)  # of all threads' calls
         self._local = threading.local()  # .caller
 
@@ -34,7 +36,7 @@ class Commands:
         try:
             caller: Caller = self._local.caller
         except AttributeError:
-            caller = self._local.caller = Caller(self.store, self.records)
+            caller = self._local.caller = Caller(self.store, self.records, safe=True)
         name, reply = caller.call(words)
         if name is None:
             return reply
@@ -55,4 +57,4 @@ class Commands:
     def _context(self) -> Context:
         from tellstone.control import embedded
 
-        return embedded(self.store, self.records)
+        return embedded(self.store, self.records, self.keeper)

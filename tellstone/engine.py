@@ -2,32 +2,35 @@
 
     from tellstone import Engine
 
-    with Engine(max_memory="256MiB") as engine:
+    with Engine(path="/var/lib/app", max_memory="256MiB") as engine:  # without a path it is in memory only
         engine["greeting"] = "hello"  # keys are bytes-like or str, values these or numbers
         engine["greeting"]  # b"hello": what comes back is bytes
         engine.set("session", token, ttl=timedelta(minutes=5))
         engine.execute("INCRBY", "visits", 3)  # any command, answered as redis-py answers it
         engine.listen("unix:/run/app/tellstone.sock")  # the same data for other processes
 
-The operations are compiled (tellstone._core.engine). Here is what reaches up from them: commands and sockets, neither
-of them loaded before its first use.
+The operations are compiled (tellstone._core.engine). Here is what reaches up from them: commands, sockets and what
+keeps the data on disk, none of them loaded before its first use.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from tellstone._core.engine import Engine as Operations
 from tellstone._core.store.keyspace import Store
 from tellstone.automatic import automatic_shards, automatic_threads
-from tellstone.errors import ClosedError, OptionError
+from tellstone.errors import ClosedError, OptionError, StorageError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
     from tellstone.commands import Commands
+    from tellstone.keeper import Keeper
     from tellstone.server import Server
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -43,43 +46,62 @@ class Engine(Operations):
     evict_interval: seconds or a timedelta between two looks for expired keys. Reads never see one; 0 leaves them in
     memory until they are met.
     evict_slots: slots of a timing wheel's level, 8 to 1024.
+    path: a directory that keeps the data, in the files of a server with --persistence-dir. Opening reads what is there.
+    sync: when a change is on the disk. "always": before the call that makes it returns, threads sharing syncs;
+    "everysec": within a second; "no": when the system likes.
+
+    With a path, writes raise StorageError while the disk fails; reads go on, and writing does by itself when the disk
+    works again. One process has a directory at a time. However the program ends, nothing is lost that "always" has told
+    it is stored; `close` puts on the disk what the other two have not.
+
+    In a child of os.fork an engine has what the parent's had in memory at that moment, to read. One with a path belongs
+    to the parent: the child's refuses writes with StorageError, and touches no file.
 
     Its methods, and its use as a mapping, are about database 0. `execute` is a connection, one for each thread: SELECT,
     HELLO or CLIENT SETNAME change that of the calling thread and no other.
     """
 
-    __slots__ = ("__weakref__", "_closing", "_commands", "_servers", "_state")
+    __slots__ = ("__weakref__", "_closing", "_commands", "_keeper", "_servers", "_state")
 
     _state: threading.Lock  # of the rest
     _closing: bool
     _servers: list[Listening]
     _commands: Commands | None
+    _keeper: Keeper | None  # LIFETIME: held for as long as anybody may change the store
 
     def __new__(
         cls,
         *,
+        path: str | os.PathLike[str] | None = None,
+        sync: str = "always",
         shards: int = 0,
         max_memory: int | str = 0,
         evict_interval: float | timedelta = 1.0,
         evict_slots: int = 256,
     ) -> Self:
-        """Make an engine and start its upkeep. Raises OptionError."""
+        """Make an engine and start its upkeep. Raises OptionError; StartError for a directory that cannot be had or
+        read, DamageError for one whose files are not whole.
+        """
+        if path is None and sync != "always":
+            raise OptionError(f"sync: {sync!r} is for an engine with a path")
         store = Store(
             whole("shards", shards, 0, 1024) or automatic_shards(automatic_threads()),
             milliseconds("evict_interval", evict_interval),
             whole("evict_slots", evict_slots, 8, 1024),
             size("max_memory", max_memory),
         )
-        return cls._over(store)
+        return cls._over(store, None if path is None else open_keeper(store, path, sync))
 
     @classmethod
-    def _over(cls, store: Store) -> Self:
+    def _over(cls, store: Store, keeper: Keeper | None = None) -> Self:
         """An engine over a store that is there already."""
         self = Operations.__new__(cls, store)
         self._state = threading.Lock()
         self._closing = False
         self._servers = []
         self._commands = None
+        self._keeper = keeper
+        _engines.add(self)
         return self
 
     def execute(self, *command: Buffer | str | float) -> Any:
@@ -92,7 +114,8 @@ class Engine(Operations):
         if self.closed:
             raise ClosedError("the engine is closed")
         answer = (self._commands or self._open_commands()).execute(command)
-        if self.closed:  # ORDER: behind the work, which may have met a store that was being emptied
+        if self.closed or (self._closing and isinstance(answer, StorageError)):
+            # ORDER: behind the work, which may have met a store that was being emptied, or its log at its end
             raise ClosedError("the engine is closed")
         if isinstance(answer, Exception):
             raise answer
@@ -102,7 +125,7 @@ class Engine(Operations):
         from tellstone.commands import Commands
 
         with self._state:
-            self._commands = self._commands or Commands(self._store)
+            self._commands = self._commands or Commands(self._store, self._keeper)
             return self._commands
 
     def listen(
@@ -120,22 +143,68 @@ class Engine(Operations):
             if self._closing:
                 raise ClosedError("the engine is closed")
             options = serving(address, protocol, io_threads, max_clients)
-            server = Server(options, store=self._store, protocols=[protocol])
+            server = Server(options, store=self._store, protocols=[protocol], keeper=self._keeper)
             server.start_thread()
             listening = Listening(server)
             self._servers.append(listening)
             return listening
 
+    def snapshot(self, *, wait: bool = True) -> None:
+        """Write all data into a snapshot, behind which the log before it can go; returns when it is on the disk. An
+        engine does this by itself when the log has grown by 64 MiB.
+
+        wait=False returns at once, and a failure is only logged. Raises StorageError where there is no path, or the
+        disk fails; what was on it before is still there then.
+        """
+        if self.closed:
+            raise ClosedError("the engine is closed")
+        if self._keeper is None:
+            raise StorageError("ERR no snapshot: the engine has no path")
+        if not wait:
+            self._keeper.save_later()
+            return
+        try:
+            written = self._keeper.persistence.save()
+        except OSError as error:
+            raise StorageError(f"MISCONF no snapshot: {error.strerror or error}") from None
+        if not written:
+            raise ClosedError("the engine is closed")
+
     def close(self) -> None:
-        """Stop serving, drop all data and give its memory back. Calls in flight end as if they had come before, or
-        raise ClosedError. Closing again does nothing.
+        """Stop serving, put on the disk what is not there yet, give the directory free, and drop all data from memory.
+        Calls in flight end as if they had come before, or raise ClosedError. Closing again does nothing.
+
+        Raises StorageError, when all is done, if something could not be put on the disk.
         """
         with self._state:
             self._closing = True
             servers, self._servers = self._servers, []
         for server in servers:
             server.close()
+        safe = self.closed or self._keeper is None or self._keeper.close()
         super().close()
+        if not safe and self._keeper is not None:
+            reason = self._keeper.persistence.log.error
+            raise StorageError(f"MISCONF the end of the log could not be written: {reason}")
+
+    def _live_on(self) -> None:
+        """In a child of os.fork: there are no other threads, and what listens is the parent's."""
+        self._state = threading.Lock()
+        self._servers = []
+        self._store.resume_upkeep()
+
+
+_engines: WeakSet[Engine] = WeakSet()
+
+
+def in_child() -> None:
+    """A child has been forked."""
+    for engine in _engines:
+        engine._live_on()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=in_child)
 
 
 class Listening:
@@ -159,6 +228,26 @@ class Listening:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def open_keeper(store: Store, path: str | os.PathLike[str], sync: str) -> Keeper:
+    """What keeps a store in a directory; what is there has been read."""
+    from tellstone._core.store.durable import POLICIES
+    from tellstone.config import Options
+    from tellstone.keeper import Keeper
+
+    if sync not in POLICIES:
+        raise OptionError(f"sync: {sync!r} is not one of {', '.join(POLICIES)}")
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        raise OptionError(f"path: {path!r} does not name a directory")
+    options = Options(enable_persistence=True, persistence_dir=os.fspath(path), wal_sync=sync)
+    kept = Keeper(store, options, named="path")
+    try:
+        kept.load()
+    except BaseException:
+        kept.close()
+        raise
+    return kept
 
 
 def serving(address: str, protocol: str, io_threads: int, max_clients: int) -> Any:

@@ -27,6 +27,15 @@ class OutOfMemoryError(ResponseError):
     """A write was refused because the memory ceiling is reached. Reads and deletions go on."""
 
 
+class StorageError(ResponseError):
+    """What keeps the data on disk cannot: a write was refused, or a snapshot could not be written.
+
+    The text says why: the disk is full or broken, or the engine belongs to the parent process of a fork. Reads go on,
+    and writing does when the disk works again. Where the text says that the change is made, reads see it, and it may or
+    may not outlive the process.
+    """
+
+
 class AuthenticationError(ResponseError):
     """A server of the native protocol wants a user and a password, and these were not them."""
 
@@ -77,7 +86,9 @@ class OptionError(Error, ValueError):
 
 
 class StartError(Error):
-    """The server cannot start: an address in use, a directory that may not be written. The text is one line."""
+    """A server cannot start, or an engine not open: an address in use, a directory that another process has or that may
+    not be written. The text is one line.
+    """
 
 
 class DamageError(StartError):

@@ -47,11 +47,16 @@ FILES_A_THREAD = 4
 ANSWER_SECONDS = 5.0  # for all reactors to report on their clients
 ADDRESSES = {"resp": "resp_addr", "native": "addr"}  # the options, by protocol
 PERSISTENCE_OFF = "persistence is off, so there is nowhere to save; --enable-persistence turns it on"
+LOAD_SECONDS = 1.0  # between two lines that tell of a long start
 JOIN_SECONDS = 0.05  # between two looks, while reactors end, at whether they shall end at once
 
 
-def settled(options: Options, store: Store | None) -> Options:
-    """A copy of the options with the automatic ones settled, and those that a given store has decided already."""
+def settled(options: Options, store: Store | None, keeper: Keeper | None) -> Options:
+    """A copy of the options with the automatic ones settled, and those that a given store has decided already, or its
+    keeper.
+    """
+    if keeper is not None:
+        options = keeper.told(options)
     threads = options.io_threads or automatic_threads()
     if store is None:
         return replace(options, io_threads=threads, shards=options.shards or automatic_shards(threads))
@@ -103,15 +108,21 @@ class Question:
 class Server(Context):
     """See the module. Without a store of its owner's it makes one. A server lives once.
 
-    protocols: what to serve of "resp" and "native"; None for what the options say.
+    protocols: what to serve of "resp" and "native"; None for what the options say. keeper: of the store, if its owner
+    keeps it on disk.
     """
 
     parts = frozenset({"store", "reactors", "records", "server", "log", "durability"})
 
     def __init__(
-        self, options: Options, *, store: Store | None = None, protocols: Collection[str] | None = None
+        self,
+        options: Options,
+        *,
+        store: Store | None = None,
+        protocols: Collection[str] | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
-        given, options = options, settled(options, store)
+        given, options = options, settled(options, store, keeper)
         super().__init__(store or make_store(options), options)
         self.given = given
         self._protocols = protocols or (["resp", "native"] if options.enable_resp else ["native"])
@@ -129,7 +140,10 @@ class Server(Context):
         self._tokens = itertools.count(1)
         self._samples: list[tuple[float, Mapping[str, int]]] = []
         self._thread: threading.Thread | None = None
-        self._keeper: Keeper | None = None
+        self._keeper = keeper
+        self._keeps = keeper is None and options.enable_persistence  # by itself
+        if keeper is not None:
+            self.persistence = keeper.persistence
 
     # Life
 
@@ -143,14 +157,14 @@ class Server(Context):
             self._start(self._loop)
         except Exception as error:
             close_all(self.listeners)
-            if self._keeper is not None:
-                await self._keeper.close()
+            if self._keeps and self._keeper is not None:
+                self._keeper.close()
             failure = StartError(f"cannot start: {reason(error)}") if isinstance(error, OSError) else error
             self.ready.set_exception(failure)
             raise failure from None
         try:
-            if self._keeper is not None:
-                await self._keeper.load()
+            if self._keeps:
+                await self._load()
             await self._wake.wait()
         finally:
             await self._end()
@@ -199,9 +213,9 @@ class Server(Context):
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         self._fit_clients()
         self.store.cluster = self.is_cluster
-        if self.options.enable_persistence:
+        if self._keeps:
             self._keep()
-        elif self.options.save:
+        elif self.options.save and self._keeper is None:
             raise StartError(f"save: {PERSISTENCE_OFF}")
         for protocol in self._protocols:
             self._listen(protocol)
@@ -224,6 +238,18 @@ class Server(Context):
         self._keeper = Keeper(self.store, self.options)
         self.persistence = self._keeper.persistence
         self.store.loading = True
+
+    async def _load(self) -> None:
+        """Read what is on disk, and tell from time to time how far that is."""
+        assert self._keeper is not None
+        job = self._keeper.persistence.recovery
+        loop = asyncio.get_running_loop()
+        reading = loop.run_in_executor(None, self._keeper.load, self.options.io_threads)
+        while not (await asyncio.wait((reading,), timeout=LOAD_SECONDS))[0]:
+            log.info(
+                "loading", extra=fields(bytes=job.bytes_done, of=job.bytes_all, keys=job.keys, records=job.records)
+            )
+        await reading
 
     def _listen(self, protocol: str) -> None:
         """Bind the address that the options have for a protocol, and put the port that port 0 has become there."""
@@ -254,8 +280,8 @@ class Server(Context):
             task.cancel()
         loop.remove_reader(self._bridge.fileno())
         close_all(self.listeners)
-        if self._keeper is not None:
-            await self._keeper.close()
+        if self._keeps and self._keeper is not None:
+            await loop.run_in_executor(None, self._keeper.close)
 
     # Commands
 
@@ -337,7 +363,8 @@ class Server(Context):
     async def sleep(self, seconds: float) -> None:
         """See Context."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:  # a loop's own clock is coarse, and it may wake a moment early
+        # A loop's own clock is coarse, and it may wake a moment early.
+        while (left := end - time.monotonic()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)
 
     async def work(self, function: Callable[[], Result]) -> Result:
@@ -386,7 +413,7 @@ class Server(Context):
         if part == "log":
             set_level(self.options.log_level)
         if part == "durability" and self._keeper is not None:
-            self._keeper.configure()
+            self._keeper.take(self.options)
         elif part == "durability" and self.options.save:
             raise ValueError(PERSISTENCE_OFF)
         if part == "reactors" and self._reactors is not None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["disk"]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -4,6 +4,10 @@ A call takes views of its arguments, works on the key's place with the shard loc
 out. Short work keeps the GIL: letting it go and getting it back costs more than a look-up. It is let go only when the shard is
 busy or there is much to copy or hash.
 
+Where the store has a log, a change is refused while that cannot be written, and every method that changes something ends with `settle`: its
+records are as safe as the log's policy has it before the program is told. That waits without the GIL, and for one sync with all other threads.
+Reads wait for nothing: they may see a change whose own call is still waiting.
+
 LOCK: nothing of Python is touched while a shard is locked. So whoever holds a shard never needs the GIL to let go of it, and no
 thread that waits for one can be waited for.
 LIFETIME: `keep` is what a view of an argument lives by (base.inputs).
@@ -27,17 +31,19 @@ from tellstone._core.base.outbuf cimport OutBuf, outbuf_append, outbuf_free
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport (
     ST_MISSING, ST_MORE, ST_NAN, ST_NOMEM, ST_NOT_FLOAT, ST_NOT_INTEGER, ST_OK, ST_OOM, ST_OVERFLOW, ST_REFUSED, ST_TOO_BIG,
-    ST_WRONGTYPE,
+    ST_STORAGE, ST_UNSAFE, ST_WRONGTYPE,
 )
+from tellstone._core.store.commit cimport LONG_BUFFER, WAL_ALWAYS, wal_commit, wal_is_settled
 from tellstone._core.store.entry cimport (
     ENTRY_BLOCK_FROM, NO_DEADLINE, access_clock, entry_deadline, entry_expires, entry_key, entry_touch,
 )
 from tellstone._core.store.grace cimport grace_reclaim
 from tellstone._core.store.keyspace cimport (
-    Keyspace, Place, Store, keyspace_find, keyspace_flush, keyspace_is_full, keyspace_lock_all, keyspace_now, keyspace_scan,
+    Keyspace, Place, Store, keyspace_find, keyspace_flush, keyspace_is_full, keyspace_is_hurt, keyspace_lock_all, keyspace_now, keyspace_scan,
     keyspace_shard, keyspace_size, keyspace_stop_upkeep, keyspace_unlock_all, place_count, place_exists, place_remove,
     place_touch,
 )
+from tellstone._core.store.log cimport WAL_CLOSED, Log, Wal, log_pending, wal_reason
 from tellstone._core.store.shard cimport DEADLINE_KEEP, Partition, Shard, shard_set_deadline, shared_lately
 from tellstone._core.store.table cimport SlotHint, table_find, table_take_hint
 from tellstone._core.types.string cimport (
@@ -45,7 +51,7 @@ from tellstone._core.types.string cimport (
     string_set_block,
 )
 
-from tellstone.errors import ArgumentError, ClosedError, DataError, OutOfMemoryError, ResponseError, WrongTypeError
+from tellstone.errors import ArgumentError, ClosedError, DataError, OutOfMemoryError, ResponseError, StorageError, WrongTypeError
 
 check_layout(__name__)
 
@@ -87,6 +93,14 @@ cdef object error_of(int status):
     if status == ST_TOO_BIG:
         return ResponseError("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
     return ResponseError(f"ERR internal error: status {status}")
+
+
+cdef object storage_error(Wal* wal, int status):
+    """The exception of ST_STORAGE and ST_UNSAFE. A log that is closed is that of an engine which is about to be."""
+    if load_u32(&wal.health) == WAL_CLOSED:
+        return error_of(CLOSED)
+    text = "MISCONF Errors writing to the AOF file: " + wal_reason(wal).decode(errors="replace")
+    return StorageError(text if status == ST_STORAGE else text + "; the change is made, but perhaps not on the disk")
 
 
 # Arguments ------------------------------------------------------------------------------------------------------
@@ -155,16 +169,85 @@ cdef int work_waiting(Access* a, View key, Work work, void* detail) noexcept:
     return status
 
 
-cdef inline int at_key(Access* a, View key, Work work, void* detail) noexcept:
-    cdef uint64_t hash
-    cdef Shard* s
-    if key.len > LONG:
-        return work_waiting(a, key, work, detail)
-    key_hash(a.recent, key.ptr, key.len, &hash)
-    s = keyspace_shard(a.ks, hash)
+cdef inline int at_hash(Access* a, View key, uint64_t hash, Work work, void* detail) noexcept:
+    cdef Shard* s = keyspace_shard(a.ks, hash)
     if not lock_try(&s.lock):
         return work_waiting(a, key, work, detail)
     return work_locked(a, s, key, hash, work, detail)
+
+
+cdef inline int at_key(Access* a, View key, Work work, void* detail) noexcept:
+    cdef uint64_t hash
+    if key.len > LONG:
+        return work_waiting(a, key, work, detail)
+    key_hash(a.recent, key.ptr, key.len, &hash)
+    return at_hash(a, key, hash, work, detail)
+
+
+cdef inline int change(Access* a, View key, Work work, void* detail) noexcept:
+    """at_key for what changes something; `settle` is still to come."""
+    if a.ks.wal != NULL:
+        return change_logged(a, key, work, detail)
+    return at_key(a, key, work, detail)
+
+
+cdef int change_logged(Access* a, View key, Work work, void* detail) noexcept:
+    """A buffer that has grown long is written at once: one call may change a million keys, and threads may be faster than the disk."""
+    cdef uint64_t hash
+    cdef int status
+    cdef Log* log
+    if keyspace_is_hurt(a.ks):
+        return ST_STORAGE
+    if key.len > LONG:
+        return work_waiting(a, key, work, detail)
+    key_hash(a.recent, key.ptr, key.len, &hash)
+    status = at_hash(a, key, hash, work, detail)
+    log = keyspace_shard(a.ks, hash).log
+    if log != NULL and log_pending(log) >= LONG_BUFFER:
+        with nogil:
+            wal_commit(log.wal)
+    return status
+
+
+cdef int settle_status(Access* a) noexcept:
+    cdef Wal* wal = a.ks.wal
+    cdef bint safe
+    if load_u32(&wal.policy) == WAL_ALWAYS:
+        with nogil:
+            safe = wal_commit(wal)
+    else:
+        safe = wal_is_settled(wal) and load_u32(&wal.health) != WAL_CLOSED
+    return ST_OK if safe else ST_UNSAFE
+
+
+cdef inline int settle(Access* a) except -1:
+    """Behind changes: they are as safe as the policy has it."""
+    if a.ks.wal != NULL and settle_status(a) != ST_OK:
+        raise storage_error(a.ks.wal, ST_UNSAFE)
+    return 0
+
+
+cdef object failure(Access* a, int status):
+    """The exception of a change."""
+    return storage_error(a.ks.wal, status) if status == ST_STORAGE else error_of(status)
+
+
+cdef bint changes(Access* a, object key, Work work, void* detail) except -1:
+    """Whether a change that may find nothing to do has been made; `settle` is still to come."""
+    cdef View k
+    cdef int status
+    keep = take(key, &k)
+    status = change(a, k, work, detail)
+    if status < 0:
+        raise failure(a, status)
+    return status == ST_OK
+
+
+cdef bint changes_safely(Access* a, object key, Work work, void* detail) except -1:
+    cdef bint done = changes(a, key, work, detail)
+    if done:
+        settle(a)
+    return done
 
 
 cdef bint answers(Access* a, object key, Work work) except -1:
@@ -372,7 +455,7 @@ cdef int write_value(Place* place, void* detail) noexcept nogil:
 
 
 cdef int write(Access* a, View key, Writing* w) except -1:
-    """True, or False when a condition refused."""
+    """True, or False when a condition refused; `settle` is still to come."""
     cdef int status
     cdef size_t limit = <size_t>relaxed_u64(&a.ks.max_value)
     w.block = NULL
@@ -383,16 +466,24 @@ cdef int write(Access* a, View key, Writing* w) except -1:
             w.block = string_new_block(w.value)
         if w.block == NULL:
             raise error_of(ST_NOMEM)
-    status = at_key(a, key, write_value, w)
+    status = change(a, key, write_value, w)
     if w.block != NULL:
         block_unref(w.block)
     if status < 0:
-        raise error_of(status)
+        raise failure(a, status)
     return status == ST_OK
+
+
+cdef int write_safely(Access* a, View key, Writing* w) except -1:
+    cdef int stored = write(a, key, w)
+    if stored:
+        settle(a)
+    return stored
 
 
 cdef int engine_set(Engine e, View key, View value) noexcept:
     cdef Writing w
+    cdef int status
     if value.len >= ENTRY_BLOCK_FROM:
         return ST_MORE
     w.value = value
@@ -400,7 +491,8 @@ cdef int engine_set(Engine e, View key, View value) noexcept:
     w.deadline = NO_DEADLINE
     w.only_new = False
     w.only_old = False
-    return at_key(&e.access, key, write_value, &w)
+    status = change(&e.access, key, write_value, &w)
+    return settle_status(&e.access) if status == ST_OK and e.access.ks.wal != NULL else status
 
 
 cdef int remove(Place* place, void* detail) noexcept nogil:
@@ -532,7 +624,7 @@ cdef class Engine:
             w.deadline = deadline_in(self.access.ks, ttl)
         keep = take(key, &k)
         keep_value = take_value(value, &w.value)
-        return bool(write(&self.access, k, &w))
+        return bool(write_safely(&self.access, k, &w))
 
     def incr(self, key, by=1, /):
         """Add to a number, a missing one counting as 0, and answer the sum: an int, or a float if `by` is one."""
@@ -544,31 +636,27 @@ cdef class Engine:
         if PyFloat_Check(by):
             text = float.__repr__(by).encode()
             take(text, &sum.by)
-            status = at_key(&self.access, k, add_float, &sum)
+            status = change(&self.access, k, add_float, &sum)
             if status < 0:
-                raise error_of(status)
+                raise failure(&self.access, status)
+            settle(&self.access)
             return float(sum.text[:sum.length])
         if isinstance(by, bool) or not PyLong_Check(by):
             raise DataError(f"a number is incremented by an int or a float, not {type(by).__name__}")
         if not INT64_MIN <= by <= INT64_MAX:
             raise error_of(ST_NOT_INTEGER)
         number = by
-        status = at_key(&self.access, k, add_integer, &number)
+        status = change(&self.access, k, add_integer, &number)
         if status < 0:
-            raise error_of(status)
+            raise failure(&self.access, status)
+        settle(&self.access)
         return number
 
     def expire(self, key, ttl, /):
         """Let a key live for so many seconds, or a timedelta, from now; a key that is left no time is gone at once. Answers whether
         there was such a key."""
-        cdef View k
         cdef int64_t ms = milliseconds(ttl)
-        cdef int status
-        keep = take(key, &k)
-        status = at_key(&self.access, k, move_deadline, &ms)
-        if status < 0:
-            raise error_of(status)
-        return status == ST_OK
+        return changes_safely(&self.access, key, move_deadline, &ms)
 
     def ttl(self, key, /):
         """Seconds that a key has to live, None if it stays for ever. Raises KeyError without the key."""
@@ -585,13 +673,7 @@ cdef class Engine:
 
     def persist(self, key, /):
         """Take a key's time limit away; answers whether it had one."""
-        cdef View k
-        cdef int status
-        keep = take(key, &k)
-        status = at_key(&self.access, k, drop_deadline, NULL)
-        if status < 0:
-            raise error_of(status)
-        return status == ST_OK
+        return changes_safely(&self.access, key, drop_deadline, NULL)
 
     def __getitem__(self, key):
         cdef View k
@@ -609,10 +691,10 @@ cdef class Engine:
         w.deadline = NO_DEADLINE
         keep = take(key, &k)
         keep_value = take_value(value, &w.value)
-        write(&self.access, k, &w)
+        write_safely(&self.access, k, &w)
 
     def __delitem__(self, key):
-        if not answers(&self.access, key, remove):
+        if not changes_safely(&self.access, key, remove, NULL):
             raise KeyError(key)
 
     def __contains__(self, key):
@@ -623,8 +705,12 @@ cdef class Engine:
     def delete(self, *keys):
         """Remove keys; answers how many there were."""
         cdef Py_ssize_t count = 0
-        for key in keys:
-            count += answers(&self.access, key, remove)
+        try:
+            for key in keys:
+                count += changes(&self.access, key, remove, NULL)
+        finally:
+            if count:
+                settle(&self.access)
         return count
 
     def exists(self, *keys):
@@ -648,13 +734,19 @@ cdef class Engine:
         """Store a mapping's items, or pairs, with the same ttl. Each is stored by itself; execute("MSET", ...) stores all at once."""
         cdef View k
         cdef Writing w
+        cdef bint stored = False
         w.only_new = False
         w.only_old = False
         w.deadline = NO_DEADLINE if ttl is None else deadline_in(self.access.ks, ttl)
-        for key, value in items.items() if hasattr(items, "items") else items:
-            keep = take(key, &k)
-            keep_value = take_value(value, &w.value)
-            write(&self.access, k, &w)
+        try:
+            for key, value in items.items() if hasattr(items, "items") else items:
+                keep = take(key, &k)
+                keep_value = take_value(value, &w.value)
+                write(&self.access, k, &w)
+                stored = True
+        finally:
+            if stored:
+                settle(&self.access)
 
     # All keys
 
@@ -701,8 +793,11 @@ cdef class Engine:
     def flush(self):
         """Remove all keys at one instant. Their memory is given back in the background."""
         check_open(&self.access)
+        if keyspace_is_hurt(self.access.ks):
+            raise storage_error(self.access.ks.wal, ST_STORAGE)
         with nogil:
             keyspace_flush(self.access.ks, 0)
+        settle(&self.access)
 
     # Life
 
@@ -712,13 +807,18 @@ cdef class Engine:
         return load_u32(&self.access.closed) != 0
 
     def close(self):
-        """Drop all data and give its memory back. Calls in flight end as if they came before or after; closing again does nothing."""
+        """Drop all data and give its memory back. Calls in flight end as if they came before or after; closing again does nothing.
+
+        ORDER: logs are cut off before the data goes, so that what is on a disk stays."""
         cdef Access* a = &self.access
+        cdef uint32_t i
         cdef bint first
         with nogil:
             keyspace_lock_all(a.ks)
             first = not a.closed
             store_u32(&a.closed, 1)
+            for i in range(a.ks.shard_count):
+                a.ks.shards[i].log = NULL
             keyspace_unlock_all(a.ks)
             if first:
                 keyspace_stop_upkeep(a.ks)

@@ -51,6 +51,7 @@ from tellstone.errors import ResponseError
 
 if TYPE_CHECKING:
     from tellstone._core.store.keyspace import Store
+    from tellstone.keeper import Keeper
 
 Handler = Callable[[Context, Call], "Reply | Awaitable[Reply]"]
 
@@ -108,9 +109,9 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-def embedded(store: Store, records: Records | None = None) -> Context:
+def embedded(store: Store, records: Records | None = None, keeper: Keeper | None = None) -> Context:
     """The context of an engine in a program, to keep as long as the engine. records: of its program's calls."""
-    return Embedded(store, records)
+    return Embedded(store, records, keeper)
 
 
 def run(context: Context, name: str, args: tuple[bytes, ...], proto: int = 3, db: int = 0) -> Reply:

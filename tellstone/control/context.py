@@ -7,7 +7,6 @@ but the coroutines of their context, so those of an Embedded one, which never su
 from __future__ import annotations
 
 import os
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -25,6 +24,7 @@ from tellstone.units import INT64_MAX, Address
 if TYPE_CHECKING:
     from tellstone._core.store.keyspace import Store
     from tellstone.durability.persistence import Persistence
+    from tellstone.keeper import Keeper
 
 Result = TypeVar("Result")
 
@@ -241,15 +241,25 @@ class Embedded(Context):
 
     parts = frozenset({"store", "records"})
 
-    def __init__(self, store: Store, records: Records | None = None) -> None:
+    def __init__(self, store: Store, records: Records | None = None, keeper: Keeper | None = None) -> None:
         options = Options(
             shards=store.shard_count,
             proto_max_bulk_len=store.max_value,
             max_mem_bytes=store.max_memory,
             shutdown_timeout=timedelta(0),
         )
-        super().__init__(store, options, records)
+        super().__init__(store, options if keeper is None else keeper.told(options), records)
+        self._keeper = keeper
+        if keeper is not None:
+            self.persistence = keeper.persistence
+            self.parts |= {"durability"}
         self.apply("records")
+
+    def apply(self, part: str) -> None:
+        """See Context."""
+        super().apply(part)
+        if part == "durability" and self._keeper is not None:
+            self._keeper.take(self.options)
 
     def totals(self) -> Mapping[str, int]:
         """See Context."""
@@ -266,8 +276,8 @@ class Embedded(Context):
 
     def save_later(self) -> None:
         """Writes it in a thread of its own, which a program that ends does not wait for."""
-        assert self.persistence is not None
-        threading.Thread(target=self.persistence.save_gently, name="tellstone-snapshot", daemon=True).start()
+        assert self._keeper is not None
+        self._keeper.save_later()
 
     async def clients(self, wanted: ClientFilter, *, kill: bool = False) -> ClientReport:
         """Nobody."""

@@ -14,7 +14,7 @@ from tellstone.control.encode import OK, ErrorReply, Group, Pairs, Raw, Reply, S
 from tellstone.control.help import help_reply, unknown_subcommand
 from tellstone.control.keys import integer
 from tellstone.control.protection import is_local, protected
-from tellstone.control.turns import Turns, all_keys, caller_in, run
+from tellstone.control.turns import Turns, all_keys, caller_in, run, settle
 from tellstone.errors import ResponseError
 
 TOO_LONG = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
@@ -80,6 +80,7 @@ async def debug_populate(context: Context, call: Call) -> Reply:
         value = b"value:%d" % number
         run(caller, "SET", b"%b:%d" % (prefix, number), value[:size].ljust(size, b"\0") if size else value, "NX")
         await turns.between()
+    await settle(context, caller)
     return OK
 
 

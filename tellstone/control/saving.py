@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def kept(context: Context) -> Persistence:
     """What keeps the store on disk. Raises ResponseError where nothing does, or a snapshot is being written already."""
     if context.persistence is None:
-        raise ResponseError("ERR persistence is off: start the server with --enable-persistence")
+        raise ResponseError(
+            "ERR persistence is off: it takes a server with --enable-persistence, or an engine with a path"
+        )
     if context.persistence.saving:
         raise ResponseError("ERR Background save already in progress")
     return context.persistence

@@ -35,9 +35,16 @@ class Turns:
 def run(caller: Caller, *words: bytes | str | int) -> Any:
     """The reply of a command; an error is raised."""
     _, reply = caller.call(words)
-    if isinstance(reply, Exception):
-        raise ResponseError(str(reply))
+    if isinstance(reply, ResponseError):
+        raise reply
     return reply
+
+
+async def settle(context: Context, caller: Caller) -> None:
+    """Behind changes of a caller: they are as safe as the log's policy has it. Raises StorageError."""
+    error = await context.work(caller.settle)
+    if error is not None:
+        raise error
 
 
 def caller_in(context: Context, db: int) -> Caller:

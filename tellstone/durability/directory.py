@@ -79,7 +79,7 @@ def make(path: Path) -> None:
             sync(place.parent)
 
 
-def in_use(path: Path, file: IO[str]) -> StartError:
+def in_use(path: Path, file: IO[str], named: str = "persistence-dir") -> StartError:
     """The error for a directory whose lock somebody has. The process that the file names may be gone: then others, who
     only read, have it.
     """
@@ -87,12 +87,12 @@ def in_use(path: Path, file: IO[str]) -> StartError:
     try:
         number = int(file.read())
         os.kill(number, 0)
-        owner = f"process {number}"
+        owner = f"process {number}" + ", this one" * (number == os.getpid())
     except PermissionError:  # it is there, and somebody else's
         owner = f"process {number}"
     except (ValueError, OSError):
         pass
-    return StartError(f"persistence-dir {path} is in use by {owner}: one process at a time")
+    return StartError(f"{named} {path} is in use by {owner}: one process at a time")
 
 
 @contextmanager
@@ -112,9 +112,12 @@ def reading(path: Path) -> Iterator[None]:
 
 
 class Directory:
-    """A store's directory, made if need be, and locked until `close`. Raises StartError, whose text is one line."""
+    """A store's directory, made if need be, and locked until `close`. Raises StartError, whose text is one line.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    named: what it is called where it is given.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, named: str = "persistence-dir") -> None:
         self.path = Path(path).expanduser().absolute()
         self.logs = self.path / LOGS
         self.snapshots = self.path / SNAPSHOTS
@@ -127,13 +130,13 @@ class Directory:
         except (FileExistsError, NotADirectoryError) as error:
             place = Path(error.filename)
             file = next(part for part in (place, *place.parents) if part.exists() and not part.is_dir())
-            raise StartError(f"persistence-dir {self.path}: {file} is not a directory") from None
+            raise StartError(f"{named} {self.path}: {file} is not a directory") from None
         except OSError as error:
-            raise StartError(f"persistence-dir {self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise StartError(f"{named} {self.path}: {(error.strerror or str(error)).lower()}") from None
         self._lock: IO[str] = os.fdopen(descriptor, "r+")
         if not lock_file(self._lock):
             with self._lock:
-                raise in_use(self.path, self._lock)
+                raise in_use(self.path, self._lock, named)
         self._lock.seek(0)
         self._lock.truncate()
         self._lock.write(f"{os.getpid()}\n")

@@ -28,7 +28,7 @@ from tellstone._core.store.snapshot import SnapshotJob
 from tellstone.durability.directory import Directory, sync
 from tellstone.durability.saves import Saves
 from tellstone.durability.snapshots import UNFINISHED, WHOLE, files_like, snapshot_name, snapshots_in
-from tellstone.errors import StartError
+from tellstone.errors import StartError, StorageError
 from tellstone.log import fields
 
 log = logging.getLogger("tellstone")
@@ -53,6 +53,7 @@ class Persistence:
         self._number = 0  # of the newest snapshot
         self._changes_saved = 0
         self._saving = threading.Lock()
+        self._stopped = False  # no more snapshots are written
         self._job: SnapshotJob | None = None
 
     # Life
@@ -125,16 +126,21 @@ class Persistence:
             )
 
     def close(self) -> bool:
-        """Put everything on disk and log no more. Answers whether it could be done."""
-        self.cancel()
+        """Put everything on disk; the store refuses changes from here on. Answers whether it could be done."""
+        self.stop()
         with self._saving:
             return self._log is None or self._log.close()
 
     def forget(self) -> None:
-        """In a child of os.fork: files and locks are the parent's."""
-        if self._log is not None:
-            self._log.abandon()
+        """In a child of os.fork: files and locks are the parent's, of whose threads some may have been at work."""
+        self._saving = threading.Lock()
+        self._job = None
         self._directory.forget()
+
+    def require_ours(self) -> None:
+        """Raise StorageError in a child of os.fork."""
+        if self.log.health == "foreign":
+            raise StorageError(f"MISCONF no snapshot: {self.log.error}")
 
     # Snapshots
 
@@ -154,18 +160,20 @@ class Persistence:
         """Whether a snapshot is being written."""
         return self._saving.locked()
 
-    def cancel(self) -> None:
-        """End the snapshot that is being written, if one is; the old one stays."""
+    def stop(self) -> None:
+        """End the snapshot that is being written, if one is, and begin no other; the old one stays."""
+        self._stopped = True
         job = self._job
         if job is not None:
             job.cancel()
 
     def save(self, *, gentle: bool = False) -> bool:
-        """Write a snapshot, and let the log go that it covers. gentle: leave most of a core to others. False: it was
-        cancelled.
+        """Write a snapshot, and let the log go that it covers. gentle: leave most of a core to others. False: the end
+        came before.
 
-        Raises OSError; the old snapshot and the whole log are still there then.
+        Raises OSError; the old snapshot and the whole log are still there then. Raises StorageError in a child of fork.
         """
+        self.require_ours()
         with self._saving:
             self.saves.begun = time.monotonic()
             try:
@@ -176,7 +184,7 @@ class Persistence:
             finally:
                 duration, self.saves.begun = time.monotonic() - self.saves.begun, -1
             if job is None:
-                self._note("cancelled")
+                self._note("stopped")
                 return False
             self._take(job, duration)
             return True
@@ -208,11 +216,13 @@ class Persistence:
             saves.last_duration = duration
 
     def _write(self, generation: int, *, gentle: bool = False) -> SnapshotJob | None:
-        """A snapshot in the next file; None: it was cancelled."""
+        """A snapshot in the next file; None: the end has come."""
         number = self._number + 1
-        self._job = job = SnapshotJob(self._store, generation)
+        self._job = job = SnapshotJob(self._store, generation)  # ORDER: `stop` finds it, or is seen here
         try:
-            if not job.write(self._directory.snapshots / snapshot_name(generation, number), gentle=gentle):
+            if self._stopped or not job.write(
+                self._directory.snapshots / snapshot_name(generation, number), gentle=gentle
+            ):
                 return None
         finally:
             self._job = None

@@ -10,6 +10,7 @@
 
 int shim_fail_sync, shim_fail_directory, shim_fail_write, shim_fail_allocate; /* an errno, 0: no */
 int shim_short_write;                                                         /* at most so many bytes of a write, 0: all */
+int shim_hold_sync;                                                           /* not 0: the sync of a file waits until it is */
 int shim_syncs, shim_writes;
 unsigned long shim_failed_inode; /* of the file whose sync has failed last */
 int shim_syncs_of_failed;        /* syncs of that file since */
@@ -22,6 +23,7 @@ static int sync_fails(int fd) {
   if (fstat(fd, &s)) return 0;
   directory = S_ISDIR(s.st_mode);
   shim_syncs += !directory;
+  while (!directory && *(volatile int *)&shim_hold_sync) usleep(1000);
   if (!directory && s.st_ino == shim_failed_inode) shim_syncs_of_failed++;
   if (!(directory ? shim_fail_directory : shim_fail_sync)) return 0;
   if (!directory) { shim_failed_inode = s.st_ino; shim_syncs_of_failed = 0; }

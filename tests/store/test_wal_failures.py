@@ -6,7 +6,6 @@ a library preloaded that makes the C library's disk calls fail.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import resource
@@ -18,29 +17,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from disk import asked, run, told
 from store.reading import read_log, read_logs, segments
 
 from tellstone._core.store.appender import Appender
 
 MIB = 1 << 20
 HALF = b"v" * (MIB // 2)
-TESTS = Path(__file__).resolve().parent.parent
-SHIM = Path(__file__).with_name("disk_shim.c")
-
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="preloading and limits as Linux has them")
-
-
-def run(case: Callable[..., None], directory: Path, **environment: str) -> None:
-    program = f"import sys; from store.test_wal_failures import {case.__name__}; {case.__name__}(sys.argv[1])"
-    path = os.pathsep.join([str(TESTS), *sys.path])
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(directory)],
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def recovers(log: Appender, seconds: float = 10) -> bool:
@@ -51,28 +35,6 @@ def recovers(log: Appender, seconds: float = 10) -> bool:
 
 
 # A preloaded library ------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> str:
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if not compiler:
-        pytest.skip("no C compiler")
-    if os.environ.get("TELLSTONE_BUILD", "release") in ("asan", "tsan", "ubsan"):
-        pytest.skip("a sanitizer is preloaded already")
-    library = tmp_path_factory.mktemp("shim") / "disk_shim.so"
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, SHIM, "-ldl"], check=True)
-    return str(library)
-
-
-def told(**values: int) -> None:
-    """Set the preloaded library's variables."""
-    for name, value in values.items():
-        ctypes.c_int.in_dll(ctypes.CDLL(None), f"shim_{name}").value = value
-
-
-def asked(name: str) -> int:
-    return ctypes.c_int.in_dll(ctypes.CDLL(None), f"shim_{name}").value
 
 
 def a_failed_sync_is_never_tried_again(directory: str) -> None:

@@ -63,6 +63,10 @@ static inline int ts_thread_create(ts_thread *t, ts_thread_main run, void *arg) 
 }
 static inline void ts_thread_join(ts_thread t) { WaitForSingleObject(t, INFINITE); CloseHandle(t); }
 static inline void ts_thread_punctual(void) {}
+static inline int ts_fork_handlers(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  (void)before; (void)parent; (void)child; /* nothing forks here */
+  return 0;
+}
 static inline void ts_sleep_us(int64_t us) { Sleep((DWORD)(us / 1000 ? us / 1000 : 1)); }
 static inline void ts_yield(void) { SwitchToThread(); }
 #else
@@ -150,6 +154,9 @@ static inline void ts_thread_punctual(void) {
 #if defined(__linux__)
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 #endif
+}
+static inline int ts_fork_handlers(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+  return pthread_atfork(before, parent, child);
 }
 static inline void ts_sleep_us(int64_t us) {
   struct timespec t = {us / 1000000, (us % 1000000) * 1000};

@@ -26,6 +26,9 @@ cdef extern from "platform.h" nogil:
     # The calling thread's sleeps end on time: Linux lets them run 50 us longer, so that it may wake several threads at once.
     void thread_punctual "ts_thread_punctual"() noexcept
 
+    # Called around every fork of this process, whoever forks: before it, and after it on either side. 0, or an errno.
+    int fork_handlers "ts_fork_handlers"(void (*before)() noexcept nogil, void (*parent)() noexcept nogil, void (*child)() noexcept nogil) noexcept
+
     void prefetch "TS_PREFETCH"(const void* p) noexcept    # a hint: any address will do, it never faults
     void cpu_relax "TS_RELAX"() noexcept
     uint64_t mul_fold "ts_mul_fold"(uint64_t a, uint64_t b) noexcept  # 64x64->128 multiply, halves folded by xor

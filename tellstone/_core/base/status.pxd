@@ -40,3 +40,4 @@ cdef enum Status:
     ST_BUSY = -27                # the control ring is full
     ST_STORAGE = -28             # the log cannot be written
     ST_LOADING = -29             # what is on disk is being read
+    ST_UNSAFE = -30              # the change has been made, and its record may not be on the disk

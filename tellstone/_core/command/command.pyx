@@ -5,7 +5,7 @@ without collisions is searched once, at import; one comparison confirms it.
 """
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.string cimport memcpy, memset, strerror, strlen
+from libc.string cimport memcpy, memset, strlen
 
 from tellstone._core.base.atomics cimport relaxed_u32
 from tellstone._core.base.bytesops cimport View, get_u32, get_u64, same_word, view_is
@@ -17,6 +17,7 @@ from tellstone._core.command.client cimport CLIENT_CLOSE
 from tellstone._core.command.record cimport counters_precise, record_call, record_error
 from tellstone._core.protocol.reply cimport reply_error, reply_error_view, reply_status
 from tellstone._core.store.keyspace cimport keyspace_is_full, keyspace_is_hurt
+from tellstone._core.store.log cimport wal_reason
 
 check_layout(__name__)
 
@@ -180,7 +181,7 @@ cdef void record_reply(Context* c, size_t from_) noexcept nogil:
 cdef int refuse(Context* c, int status, const Command* row) noexcept nogil:
     cdef size_t was = c.out.len
     if status == ST_STORAGE:
-        reply_status(c.out, status, strerror(<int>relaxed_u32(&c.ks.wal.error)))
+        reply_status(c.out, status, wal_reason(c.ks.wal))
     else:
         reply_status(c.out, status, row.full_name)
     record_reply(c, was)

@@ -15,7 +15,7 @@ from tellstone._core.base.bytesops cimport parse_i64
 from tellstone._core.base.outbuf cimport OutBuf, OutRef
 from tellstone._core.base.stamp cimport check_layout
 
-from tellstone.errors import OutOfMemoryError, ProtocolError, ResponseError, WrongTypeError
+from tellstone.errors import OutOfMemoryError, ProtocolError, ResponseError, StorageError, WrongTypeError
 
 check_layout(__name__)
 
@@ -24,7 +24,7 @@ cdef enum:
     DEPTH_MAX = 128                 # aggregates within each other
     KEEP_MAX = 1048576              # an empty buffer of more bytes is given back
 
-cdef dict error_types = {"WRONGTYPE": WrongTypeError, "OOM": OutOfMemoryError}
+cdef dict error_types = {"WRONGTYPE": WrongTypeError, "OOM": OutOfMemoryError, "MISCONF": StorageError}
 
 # Not a reply: the bytes end before the element does, or there was an attribute.
 cdef object NOTHING = object()

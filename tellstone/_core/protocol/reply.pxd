@@ -30,7 +30,7 @@ cdef void reply_bool(OutBuf* o, int proto, bint v) noexcept nogil
 cdef void reply_verbatim(OutBuf* o, int proto, const char* kind, const char* p, size_t n) noexcept nogil   # kind: 3 letters
 cdef void reply_raw(OutBuf* o, const char* p, size_t n) noexcept nogil                 # bytes that are replies already
 # The error reply of a negative Status other than ST_REPLIED. `name` is the command's full name, for texts that hold it; of
-# ST_STORAGE it is what the system says.
+# ST_STORAGE and ST_UNSAFE it is what is wrong with the log.
 cdef void reply_status(OutBuf* o, int status, const char* name) noexcept nogil
 # A length that is known only at the end: reserve, write elements, patch. The mark is good as long as `o` only grows.
 cdef size_t reply_array_later(OutBuf* o) noexcept nogil

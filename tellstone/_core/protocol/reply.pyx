@@ -331,7 +331,7 @@ cdef const char* status_text(int status) noexcept nogil:
 
 cdef void reply_status(OutBuf* o, int status, const char* name) noexcept nogil:
     cdef const char* text = status_text(status)
-    cdef char line[160]
+    cdef char line[224]
     if text == NULL:
         if status == ST_ARITY:
             snprintf(line, sizeof(line), b"ERR wrong number of arguments for '%.100s' command", name)
@@ -339,6 +339,8 @@ cdef void reply_status(OutBuf* o, int status, const char* name) noexcept nogil:
             snprintf(line, sizeof(line), b"ERR invalid expire time in '%.100s' command", name)
         elif status == ST_STORAGE:
             snprintf(line, sizeof(line), b"MISCONF Errors writing to the AOF file: %.100s", name)
+        elif status == ST_UNSAFE:
+            snprintf(line, sizeof(line), b"MISCONF Errors writing to the AOF file: %.100s; the change is made, but perhaps not on the disk", name)
         else:
             snprintf(line, sizeof(line), b"ERR internal error: status %d in '%.80s'", status, name)
         text = line

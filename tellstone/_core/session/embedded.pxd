@@ -12,6 +12,7 @@ from tellstone._core.store.keyspace cimport Store
 cdef class Caller:
     cdef Store store                # LIFETIME: keeps the keyspace
     cdef Records records            # None: nobody counts
+    cdef bint safe                  # commits what it changes
     cdef Client client
     cdef Counters counters
     cdef OutBuf out

@@ -4,6 +4,7 @@ from typing_extensions import Buffer
 
 from tellstone._core.session.records import Records
 from tellstone._core.store.keyspace import Store
+from tellstone.errors import StorageError
 
 @final
 class Parked:
@@ -14,5 +15,6 @@ class Parked:
 
 @final
 class Caller:
-    def __new__(cls, store: Store, records: Records | None = None) -> Caller: ...
+    def __new__(cls, store: Store, records: Records | None = None, *, safe: bool = False) -> Caller: ...
     def call(self, words: tuple[Buffer | str | float, ...], /) -> tuple[str | None, Any]: ...
+    def settle(self) -> StorageError | None: ...

@@ -1,7 +1,8 @@
 """Commands from the program itself (see embedded.pxd).
 
 A command runs here as it does for a connection: the same row, the same gates, the same handler, its reply written as RESP3 and
-then decoded. So it cannot answer differently, at the price of some 100 ns for bytes that nobody sends.
+then decoded. So it cannot answer differently, at the price of some 100 ns for bytes that nobody sends. What a command changes is as safe as the
+log's policy has it before the call answers, where the caller is a program.
 """
 cimport cython
 from libc.stdint cimport uint32_t
@@ -12,13 +13,15 @@ from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.inputs cimport take_value
 from tellstone._core.base.outbuf cimport outbuf_clear, outbuf_free
 from tellstone._core.base.stamp cimport check_layout
-from tellstone._core.base.status cimport ST_PARKED
+from tellstone._core.base.status cimport ST_PARKED, ST_UNSAFE
 from tellstone._core.command.client cimport CLIENT_CLOSE, CLIENT_EMBEDDED
-from tellstone._core.command.command cimport Context, command_call
+from tellstone._core.command.command cimport CMD_WRITE, Context, command_call
 from tellstone._core.command.record cimport counters_free
 from tellstone._core.protocol.decode cimport decode_output
+from tellstone._core.protocol.reply cimport reply_status
 from tellstone._core.session.records cimport Records, records_forget, records_watch
-from tellstone._core.store.keyspace cimport keyspace_now
+from tellstone._core.store.keyspace cimport keyspace_commit, keyspace_now
+from tellstone._core.store.log cimport wal_reason
 
 # The rows must be there before the first call is.
 import tellstone._core.command.table
@@ -43,10 +46,12 @@ cdef class Parked:
 @cython.no_gc_clear                 # the records watch the counters until __dealloc__ has told them
 cdef class Caller:
     """A user of commands with a database and a name of its own, as a connection has. It belongs to one thread. records: what its calls
-    are counted in; without, they leave nothing behind."""
+    are counted in; without, they leave nothing behind. safe: what a call has changed is as safe as the log's policy has it when it
+    answers; without, somebody else sees to that."""
 
-    def __cinit__(self, Store store not None, Records records=None):
+    def __cinit__(self, Store store not None, Records records=None, *, bint safe=False):
         self.store = store
+        self.safe = safe
         self.client.proto = 3
         self.client.flags = CLIENT_EMBEDDED
         self.client.authenticated = 1
@@ -86,6 +91,26 @@ cdef class Caller:
             if argv != few:
                 free(argv)
 
+    def settle(self):
+        """For those whose calls are not safe one by one: make safe what they have changed. Answers None, or the error."""
+        cdef bint safe
+        with nogil:
+            safe = keyspace_commit(self.store.ks)
+            if not safe:
+                unsafe(self, &self.out)
+        return None if safe else reply_of(self)
+
+
+cdef void unsafe(Caller self, OutBuf* out) noexcept nogil:
+    """In the place of a reply."""
+    outbuf_clear(out)
+    reply_status(out, ST_UNSAFE, wal_reason(self.store.ks.wal))
+
+
+cdef inline bint has_written(const Context* c) noexcept nogil:
+    """An error tells of no change, even where there has been part of one."""
+    return c.command != NULL and c.command.flags & CMD_WRITE != 0 and not (c.out.len and c.out.data[0] == c'-')
+
 
 cdef object run(Caller self, const View* argv, uint32_t argc):
     cdef Context c
@@ -103,6 +128,8 @@ cdef object run(Caller self, const View* argv, uint32_t argc):
     self.client.commands += 1
     with nogil:
         status = command_call(&c, NULL, False)
+        if self.safe and has_written(&c) and not keyspace_commit(c.ks):
+            unsafe(self, &self.out)
     self.client.flags &= ~<uint32_t>CLIENT_CLOSE        # there is nothing to close
     name = None if c.command == NULL else c.command.full_name.decode()
     if status == ST_PARKED:

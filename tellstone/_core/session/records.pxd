@@ -4,15 +4,23 @@ A Records watches the counters of those who run commands, the workers of a serve
 own. There the calls that Python has answered add their time and their failures (they are counted and gated where they came in), and
 whoever ceases to run commands leaves his counts.
 
-LOCK: the lock is of what is watched and of the counters of its own. Nobody who holds it runs Python code, which might end a caller.
+LOCK: the lock is of what is watched and of the counters of its own. Nobody who holds it runs Python code, which might end a caller. It comes
+before that of the slow log. A fork waits for both, so that a child's calls find them free.
 """
 from libc.stdint cimport uint32_t
 
 from tellstone._core.base.lock cimport Lock
 from tellstone._core.command.record cimport Counters, SlowLog
+from tellstone._core.store.forks cimport ForkWatch
+
+cdef struct RecordsFork:
+    ForkWatch watch
+    Lock* lock
+    Lock* slow
 
 cdef class Records:
     cdef Lock lock
+    cdef RecordsFork forks
     cdef SlowLog slow
     cdef Counters own
     cdef Counters** watched

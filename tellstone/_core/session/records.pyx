@@ -14,6 +14,7 @@ from tellstone._core.command.record cimport (
     monitor_history, monitor_reset, monitor_set, record_call, record_error, slowlog_free, slowlog_init, slowlog_newest, slowlog_reset,
     slowlog_set, ticks_per_us,
 )
+from tellstone._core.store.forks cimport fork_unwatch, fork_watch
 
 check_layout(__name__)
 
@@ -22,6 +23,18 @@ cdef enum:                          # until `configure` says otherwise
     SLOWER_THAN_US = 10000
 
 EVENTS = {"command": EVENT_COMMAND, "fast-command": EVENT_FAST_COMMAND}
+
+
+cdef void before_fork(void* owner) noexcept nogil:
+    cdef RecordsFork* f = <RecordsFork*>owner
+    lock_acquire(f.lock)
+    lock_acquire(f.slow)
+
+
+cdef void after_fork(void* owner, bint child) noexcept nogil:
+    cdef RecordsFork* f = <RecordsFork*>owner
+    lock_release(f.slow)
+    lock_release(f.lock)
 
 
 cdef class Records:
@@ -34,8 +47,16 @@ cdef class Records:
         if not slowlog_init(&self.slow, SLOWLOG_LENGTH, one_by_one) or not slowlog_set(&self.slow, SLOWER_THAN_US, SLOWLOG_LENGTH):
             raise MemoryError("no memory for the slow log")
         self.own.slow = &self.slow
+        self.forks.lock = &self.lock
+        self.forks.slow = &self.slow.lock
+        self.forks.watch.owner = &self.forks
+        self.forks.watch.before = before_fork
+        self.forks.watch.after = after_fork
+        fork_watch(&self.forks.watch)
 
     def __dealloc__(self):
+        if self.forks.lock != NULL:
+            fork_unwatch(&self.forks.watch)
         counters_free(&self.own)
         slowlog_free(&self.slow)
         free(self.watched)

@@ -16,7 +16,7 @@ from tellstone._core.store.entry cimport (
     int_width, int_write,
 )
 from tellstone._core.store.log cimport (
-    LOGS_MAX, WAL_BROKEN, WAL_FOREIGN, WAL_FULL, WAL_SOUND, Log, Wal, log_bytes, log_cover, log_deadline, log_delete, log_drop, log_flush, log_patch,
+    LOGS_MAX, WAL_BROKEN, WAL_CLOSED, WAL_FOREIGN, WAL_FULL, WAL_SOUND, Log, Wal, log_bytes, log_cover, log_deadline, log_delete, log_drop, log_flush, log_patch,
     log_pending, log_put, log_swap, wal_group_begin, wal_group_end,
 )
 from tellstone._core.store.wal cimport (
@@ -26,7 +26,7 @@ from tellstone._core.store.wal cimport (
 check_layout(__name__)
 
 POLICIES = {"always": WAL_ALWAYS, "everysec": WAL_EVERYSEC, "no": WAL_NO}
-HEALTHS = {WAL_SOUND: "sound", WAL_FULL: "full", WAL_BROKEN: "broken", WAL_FOREIGN: "foreign"}
+HEALTHS = {WAL_SOUND: "sound", WAL_FULL: "full", WAL_BROKEN: "broken", WAL_FOREIGN: "foreign", WAL_CLOSED: "closed"}
 
 cdef enum:
     SHARD_WORDS = 16                # of a set of shards, LOGS_MAX bits

@@ -13,14 +13,14 @@ from libc.string cimport memset
 
 from tellstone._core.base.atomics cimport add_u32, add_u64, cas_u32, load_u32, load_u64, relaxed_u32, store_u64
 from tellstone._core.base.bytesops cimport get_u32, get_u64
-from tellstone._core.base.disk cimport disk_close, disk_is_full, disk_sync, disk_sync_directory, disk_write
+from tellstone._core.base.disk cimport disk_is_full, disk_sync, disk_sync_directory, disk_write
 from tellstone._core.base.lock cimport lock_acquire, lock_release, lock_try, word_wake
 from tellstone._core.base.platform cimport wall_ms
 from tellstone._core.base.stamp cimport check_layout
-from tellstone._core.store.log cimport LOGS_MAX, WAL_SOUND, Log, Wal, log_pending, wal_is_lost, wal_report
+from tellstone._core.store.log cimport LOGS_MAX, WAL_CLOSED, WAL_SOUND, Log, Wal, log_pending, wal_is_lost, wal_report
 from tellstone._core.store.record cimport RECORD_HEAD, RECORD_MARK, buffer_free, record_mark
 from tellstone._core.store.segment cimport (
-    SEGMENT_HEAD, SEGMENT_VERSION, Segment, SegmentHead, segment_discard, segment_extend, segment_name, segment_reserve,
+    SEGMENT_HEAD, SEGMENT_VERSION, Segment, SegmentHead, segment_close, segment_discard, segment_extend, segment_name, segment_reserve,
 )
 
 check_layout(__name__)
@@ -94,7 +94,7 @@ cdef Outcome log_drain(Log* log, bint whole) noexcept nogil:
     cdef size_t n
     cdef int failed
     cdef Segment* s = &log.segment
-    if wal_is_lost(log.wal) or log.stuck:
+    if wal_is_lost(log.wal) or log.stuck or s.fd < 0:       # the log is closed
         return OUTCOME_FAILED
     while log.spare_at < log.spare.len:
         n = whole_records(log.spare.data + log.spare_at, log.spare.len - log.spare_at, s.room - s.at)
@@ -188,11 +188,11 @@ cdef int name_segment(Log* log, Segment* s, uint64_t first) noexcept nogil:
 
 
 cdef void install(Log* log, Segment* s) noexcept nogil:
-    """LOCK: flushing and syncing."""
-    if log.segment.fd >= 0:
-        disk_close(log.segment.fd)
+    """LOCK: flushing and syncing. ORDER: a fork finds no descriptor here that has been closed (segment_close)."""
+    cdef Segment old = log.segment
     log.segment = s[0]
     s.fd = -1
+    segment_close(&old)
     log.next_room = s.room * 2 if s.room * 2 < SEGMENT_MOST else SEGMENT_MOST
 
 
@@ -324,4 +324,4 @@ cdef bint wal_commit(Wal* w) noexcept nogil:
         log = &w.log[i]
         if log_pending(log) >= LONG_BUFFER:
             relieve(log)
-    return wal_is_settled(w)
+    return wal_is_settled(w) and load_u32(&w.health) != WAL_CLOSED

@@ -7,9 +7,11 @@ from tellstone._core.base.atomics cimport load_u32, load_u64
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.store.commit cimport WAL_ALWAYS, WAL_EVERYSEC, WAL_NO, wal_commit
 from tellstone._core.store.keyspace cimport Keyspace, Store, keyspace_lock_all, keyspace_unlock_all
-from tellstone._core.store.log cimport WAL_BROKEN, WAL_FOREIGN, WAL_FULL, WAL_SOUND, Wal, log_bytes, log_pending, wal_is_lost
+from tellstone._core.store.log cimport (
+    WAL_BROKEN, WAL_CLOSED, WAL_FOREIGN, WAL_FULL, WAL_SOUND, Wal, log_bytes, log_pending, wal_is_lost, wal_reason,
+)
 from tellstone._core.store.wal cimport (
-    wal_abandon, wal_close, wal_drop, wal_free, wal_new, wal_open, wal_resume, wal_set_policy,
+    wal_close, wal_drop, wal_free, wal_new, wal_open, wal_resume, wal_set_policy,
 )
 
 import os
@@ -17,7 +19,7 @@ import os
 check_layout(__name__)
 
 POLICIES = {"always": WAL_ALWAYS, "everysec": WAL_EVERYSEC, "no": WAL_NO}
-HEALTHS = {WAL_SOUND: "ok", WAL_FULL: "full", WAL_BROKEN: "broken", WAL_FOREIGN: "foreign"}
+HEALTHS = {WAL_SOUND: "ok", WAL_FULL: "full", WAL_BROKEN: "broken", WAL_FOREIGN: "foreign", WAL_CLOSED: "closed"}
 
 
 cdef uint64_t* numbers(object seqs, uint32_t count) except NULL:
@@ -45,8 +47,9 @@ cdef void attach(Keyspace* ks, Wal* wal) noexcept nogil:
 
 
 @cython.final
+@cython.no_gc_clear                 # it detaches itself from its store in __dealloc__
 cdef class StoreLog:
-    """The write-ahead log of a store.
+    """The write-ahead log of a store. Once it is open the store has no other: when it has been closed, and in a child of fork, it refuses changes.
 
     directory: where recovery has looked. generation: that of its logs. sync: "always", "everysec" or "no".
     """
@@ -66,8 +69,8 @@ cdef class StoreLog:
             return
         with nogil:
             if self.opened:
-                attach(self.store.ks, NULL)
                 wal_close(self.wal)
+                attach(self.store.ks, NULL)
             wal_free(self.wal)
 
     cdef object failure(self):
@@ -88,21 +91,13 @@ cdef class StoreLog:
         self.opened = True
 
     def close(self):
-        """Write and sync everything and append no more. Answers whether it could be; False: `error` says why not."""
+        """Write and sync everything and append no more: the store refuses changes from here on. Answers whether it could be; False: `error`
+        says why not."""
         cdef bint done = True
         if self.opened:
             with nogil:
-                attach(self.store.ks, NULL)
                 done = wal_close(self.wal)
-            self.opened = False
         return done
-
-    def abandon(self):
-        """In a child of os.fork: the files are the parent's. The store changes without a log from here on."""
-        if self.opened:
-            wal_abandon(self.wal)
-            attach(self.store.ks, NULL)
-            self.opened = False
 
     def commit(self):
         """Make safe what has been appended, as the policy has it. Answers whether it is."""
@@ -134,7 +129,7 @@ cdef class StoreLog:
 
     @property
     def health(self):
-        """"ok", "full" (no room on the disk), "broken", or "foreign" after a fork."""
+        """"ok", "full" (no room on the disk), "broken", "closed", or "foreign" in a child of fork."""
         return HEALTHS[load_u32(&self.wal.health)]
 
     @property
@@ -144,8 +139,8 @@ cdef class StoreLog:
 
     @property
     def error(self):
-        """The system's words for what has failed; empty while nothing has."""
-        return "" if load_u32(&self.wal.health) == WAL_SOUND else os.strerror(load_u32(&self.wal.error))
+        """What has failed, in words; empty while nothing has."""
+        return "" if load_u32(&self.wal.health) == WAL_SOUND else wal_reason(self.wal).decode(errors="replace")
 
     @property
     def generation(self):

@@ -49,6 +49,10 @@ cdef void grace_part(Grace* g, int reader) noexcept nogil
 cdef void grace_retire(Grace* g, void* ptr, uint64_t size, GraceFree release) noexcept nogil
 cdef void grace_reclaim(Grace* g) noexcept nogil
 
+# Around a fork. A child has none of the threads that were in a section.
+cdef void grace_before_fork(Grace* g) noexcept nogil
+cdef void grace_after_fork(Grace* g, bint child) noexcept nogil
+
 cdef inline void grace_enter(Grace* g, int reader) noexcept nogil:
     swap_u64(&g.readers[reader].epoch, load_u64(&g.epoch))
 

@@ -100,3 +100,15 @@ cdef void grace_reclaim(Grace* g) noexcept nogil:
     store_u64(&g.retired_count, kept)
     lock_release(&g.lock)
     release_items(freeing)
+
+
+cdef void grace_before_fork(Grace* g) noexcept nogil:
+    lock_acquire(&g.lock)
+
+
+cdef void grace_after_fork(Grace* g, bint child) noexcept nogil:
+    cdef int i
+    if child:
+        for i in range(GRACE_READERS):
+            store_u64(&g.readers[i].epoch, 0)
+    lock_release(&g.lock)

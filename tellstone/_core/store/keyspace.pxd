@@ -10,6 +10,9 @@ Commands on several keys lock all their shards first (keyspace_lock), in ascendi
 first keyspace_find of a place, or a change through another place of the same shard, makes earlier places stale: find again.
 
 LOCK: shards in ascending order; the grace list's lock is a leaf.
+
+A fork waits for all of these locks, so a child has the whole keyspace as it was at one instant, and no lock that nobody holds. It has no upkeep
+until somebody starts it. A log is its parent's: changes are refused, and what the child forgets of expired keys stays in its memory (wal_abandon).
 """
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
@@ -19,6 +22,7 @@ from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport Thread
 from tellstone._core.store.entry cimport access_clock, entry_touch
 from tellstone._core.store.commit cimport wal_commit
+from tellstone._core.store.forks cimport ForkWatch
 from tellstone._core.store.log cimport WAL_SOUND, Wal, log_patch, log_put
 from tellstone._core.store.shard cimport DATABASES, Found, Partition, Shard, Shared, shared_lately, shared_now
 from tellstone._core.store.table cimport SlotHint
@@ -26,6 +30,12 @@ from tellstone._core.store.table cimport SlotHint
 cdef enum:
     SHARDS_MAX = 1024
     SHARD_WORDS = 16                # of 64 bits, in a ShardSet
+
+cdef enum UpkeepState:
+    UPKEEP_NONE = 0
+    UPKEEP_RUNS = 1
+    UPKEEP_STOPS = 2
+    UPKEEP_GONE = 3                 # it runs in the parent of this process
 
 cdef struct ShardSet:               # a set of shards, for locking several
     uint64_t bits[SHARD_WORDS]
@@ -43,7 +53,8 @@ cdef struct Keyspace:
     uint64_t max_value              # proto-max-bulk-len: no string grows past it. Relaxed
     Thread upkeep_thread
     int upkeep_reader               # of the grace period; upkeep runs in one thread at a time
-    uint32_t upkeep_state           # 0 none, 1 runs, 2 is asked to stop
+    uint32_t upkeep_state           # UpkeepState
+    ForkWatch forks
     uint64_t upkeep_rounds          # of the thread, relaxed: for tests and INFO
     uint64_t random_state           # under shard 0's lock; RANDOMKEY needs no better
 
@@ -135,15 +146,18 @@ cdef inline bint keyspace_is_full(Keyspace* ks) noexcept nogil:
     return relaxed_u64(&ks.shared.max_memory) != 0 and relaxed_u64(&ks.shared.used) >= relaxed_u64(&ks.shared.max_memory)
 cdef inline bint keyspace_is_hurt(const Keyspace* ks) noexcept nogil:
     """The log cannot be written: no more changes."""
-    return ks.wal != NULL and relaxed_u32(&ks.wal.health) != WAL_SOUND
+    cdef Wal* wal = ks.wal
+    return wal != NULL and relaxed_u32(&wal.health) != WAL_SOUND
 cdef inline uint64_t keyspace_failure(const Keyspace* ks) noexcept nogil:
     """0 while the log is well; else which failure since the start this is. As long as that is the same nobody can have changed anything."""
-    if ks.wal == NULL or load_u32(&ks.wal.health) == WAL_SOUND:
+    cdef Wal* wal = ks.wal
+    if wal == NULL or load_u32(&wal.health) == WAL_SOUND:
         return 0
-    return load_u64(&ks.wal.failures)
+    return load_u64(&wal.failures)
 cdef inline bint keyspace_commit(Keyspace* ks) noexcept nogil:
     """Before anybody is told of a change. False: it may be lost."""
-    return ks.wal == NULL or wal_commit(ks.wal)
+    cdef Wal* wal = ks.wal
+    return wal == NULL or wal_commit(wal)
 cdef void keyspace_account(Keyspace* ks) noexcept nogil      # make keyspace_used exact for a moment
 cdef void keyspace_add_used(Keyspace* ks, int64_t bytes) noexcept nogil   # connection buffers and the like
 

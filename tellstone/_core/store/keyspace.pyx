@@ -13,7 +13,10 @@ from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.arena cimport ARENA_PAGE_BITS, ARENA_SEGMENT, arena_full_segment, arena_ptr
 from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN, Wheel, wheel_sum
 from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_is_over, entry_key, entry_set_access
-from tellstone._core.store.grace cimport grace_destroy, grace_enter, grace_init, grace_join, grace_leave, grace_reclaim, grace_retire
+from tellstone._core.store.forks cimport fork_unwatch, fork_watch
+from tellstone._core.store.grace cimport (
+    grace_after_fork, grace_before_fork, grace_destroy, grace_enter, grace_init, grace_join, grace_leave, grace_reclaim, grace_retire,
+)
 from tellstone._core.store.log cimport log_flush, log_swap, wal_group_begin, wal_group_end
 from tellstone._core.store.shard cimport (
     partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
@@ -21,6 +24,7 @@ from tellstone._core.store.shard cimport (
 from tellstone._core.store.table cimport (
     TAG_MIXED, table_bytes, table_peek, table_prefetch, table_random, table_scan, table_take_hint, table_work,
 )
+from tellstone._core.store.wal cimport wal_abandon
 
 import os
 
@@ -40,6 +44,28 @@ cdef uint64_t process_secret[2]
 cdef bytes _random = os.urandom(16)
 process_secret[0] = <uint64_t>int.from_bytes(_random[:8], "little")
 process_secret[1] = <uint64_t>int.from_bytes(_random[8:], "little")
+
+
+# Forks ----------------------------------------------------------------------------------------------------------
+
+
+cdef void before_fork(void* owner) noexcept nogil:
+    cdef Keyspace* ks = <Keyspace*>owner
+    keyspace_lock_all(ks)
+    grace_before_fork(&ks.shared.grace)
+
+
+cdef void after_fork(void* owner, bint child) noexcept nogil:
+    """ORDER: the log before the shards: no change of a child's finds one that it could be appended to."""
+    cdef Keyspace* ks = <Keyspace*>owner
+    if child:
+        if ks.upkeep_state != UPKEEP_NONE:
+            ks.upkeep_state = UPKEEP_GONE
+        store_u64(&ks.shared.round_now, 0)
+        if ks.wal != NULL:
+            wal_abandon(ks.wal)
+    grace_after_fork(&ks.shared.grace, child)
+    keyspace_unlock_all(ks)
 
 
 # Life -----------------------------------------------------------------------------------------------------------
@@ -68,6 +94,10 @@ cdef Keyspace* keyspace_new(uint32_t shards, int64_t evict_interval_ms, uint32_t
     ks.random_state = process_secret[0] | 1
     for i in range(shards):
         shard_init(&ks.shards[i], &ks.shared, i)
+    ks.forks.owner = ks
+    ks.forks.before = before_fork
+    ks.forks.after = after_fork
+    fork_watch(&ks.forks)
     live_add(LIVE_KEYSPACE, 1)
     return ks
 
@@ -76,6 +106,7 @@ cdef void keyspace_free(Keyspace* ks) noexcept nogil:
     cdef uint32_t i
     cdef int db
     keyspace_stop_upkeep(ks)
+    fork_unwatch(&ks.forks)
     for i in range(ks.shard_count):
         for db in range(DATABASES):
             if ks.shards[i].parts[db] != NULL:
@@ -584,34 +615,33 @@ cdef void upkeep_main(void* arg) noexcept nogil:
     cdef int64_t now
     if pause > 100000:
         pause = 100000
-    while load_u32(&ks.upkeep_state) == 1:
+    while load_u32(&ks.upkeep_state) == UPKEEP_RUNS:
         now = keyspace_now(ks)
         store_u64(&ks.shared.round_now, <uint64_t>now)
         if keyspace_upkeep(ks, now):
             sleep_us(20)            # let a waiting request have the core
         else:
-            word_wait(&ks.upkeep_state, 1, pause)
+            word_wait(&ks.upkeep_state, UPKEEP_RUNS, pause)
         add_u64(&ks.upkeep_rounds, 1)
 
 
 cdef bint keyspace_start_upkeep(Keyspace* ks) noexcept nogil:
-    if ks.upkeep_state:
+    if ks.upkeep_state == UPKEEP_RUNS:
         return True
-    ks.upkeep_state = 1
+    ks.upkeep_state = UPKEEP_RUNS
     if thread_create(&ks.upkeep_thread, upkeep_main, ks) != 0:
-        ks.upkeep_state = 0
+        ks.upkeep_state = UPKEEP_NONE
         return False
     return True
 
 
 cdef void keyspace_stop_upkeep(Keyspace* ks) noexcept nogil:
-    if ks.upkeep_state == 0:
-        return
-    store_u32(&ks.upkeep_state, 2)
-    word_wake(&ks.upkeep_state)
-    thread_join(ks.upkeep_thread)
-    store_u64(&ks.shared.round_now, 0)
-    ks.upkeep_state = 0
+    if ks.upkeep_state == UPKEEP_RUNS:
+        store_u32(&ks.upkeep_state, UPKEEP_STOPS)
+        word_wake(&ks.upkeep_state)
+        thread_join(ks.upkeep_thread)
+        store_u64(&ks.shared.round_now, 0)
+    ks.upkeep_state = UPKEEP_NONE
 
 
 # For Python -----------------------------------------------------------------------------------------------------
@@ -647,6 +677,11 @@ cdef class Store:
         """End the upkeep thread and wait for it. Reads stay exact; memory of expired keys is freed when they are met."""
         with nogil:
             keyspace_stop_upkeep(self.ks)
+
+    def resume_upkeep(self):
+        """In a child of os.fork: start the thread again, if the parent has one. A child that can have none does without."""
+        if self.ks.upkeep_state == UPKEEP_GONE:
+            keyspace_start_upkeep(self.ks)
 
     def upkeep(self):
         """Do upkeep until nothing is left to do now; for stores without the thread."""

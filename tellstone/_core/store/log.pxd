@@ -23,6 +23,7 @@ cdef enum WalHealth:
     WAL_FULL = 1                    # no room on the disk
     WAL_BROKEN = 2                  # reading or writing failed (wal.error), or there was no memory for a record
     WAL_FOREIGN = 3                 # this process is a child of fork: the files are its parent's
+    WAL_CLOSED = 4                  # it has come to its end, in order
 
 cdef enum:
     LOGS_MAX = 1024                 # as many as a keyspace has shards at most
@@ -150,5 +151,7 @@ cdef inline uint64_t log_pending(const Log* log) noexcept nogil:
 cdef void log_drop(Log* log) noexcept nogil
 # Something has failed. Without `lost` it is to be tried again.
 cdef void wal_report(Wal* w, int error, bint lost) noexcept nogil
+# Why changes are refused, in words; of a log that is sound those of errno 0.
+cdef const char* wal_reason(Wal* w) noexcept nogil
 cdef inline bint wal_is_lost(Wal* w) noexcept nogil:
     return load_u32(&w.lost) != 0

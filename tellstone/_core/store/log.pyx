@@ -1,6 +1,7 @@
 """Logs as those see them who change a shard (see log.pxd)."""
 from libc.errno cimport ENOMEM
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport strerror
 
 from tellstone._core.base.atomics cimport load_u32, store_u32, store_u64
 from tellstone._core.base.bytesops cimport View, get_u32, view_of
@@ -25,6 +26,15 @@ cdef void wal_report(Wal* w, int error, bint lost) noexcept nogil:
     store_u32(&w.error, <uint32_t>error)
     store_u32(&w.health, WAL_FULL if disk_is_full(error) else WAL_BROKEN)
     lock_release(&w.trouble)
+
+
+cdef const char* wal_reason(Wal* w) noexcept nogil:
+    cdef uint32_t health = load_u32(&w.health)
+    if health == WAL_FOREIGN:
+        return b"the engine belongs to the parent process, of which this one is a fork"
+    if health == WAL_CLOSED:
+        return b"the log is closed"
+    return strerror(<int>load_u32(&w.error))
 
 
 # Appending ------------------------------------------------------------------------------------------------------

@@ -45,6 +45,8 @@ cdef struct Segment:                # that is written
 cdef int segment_reserve(Segment* s, const char* logs, uint64_t part, uint64_t room, bint zeros) noexcept nogil
 cdef int segment_extend(Segment* s, uint64_t room) noexcept nogil
 cdef int segment_name(Segment* s, const char* logs, const SegmentHead* head) noexcept nogil
+# ORDER: the struct forgets the descriptor before it is closed: the child of a fork in between closes none that has become another file's.
+cdef void segment_close(Segment* s) noexcept nogil
 cdef void segment_discard(Segment* s, const char* logs) noexcept nogil      # what was only reserved
 
 # Before segments begin behind the numbers that recovery has found in a directory, one a shard: files that were only reserved go, and the last segment

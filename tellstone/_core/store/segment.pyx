@@ -170,12 +170,18 @@ cdef int segment_name(Segment* s, const char* logs, const SegmentHead* head) noe
     return failed
 
 
+cdef void segment_close(Segment* s) noexcept nogil:
+    cdef int fd = s.fd
+    s.fd = -1
+    if fd >= 0:
+        disk_close(fd)
+
+
 cdef void segment_discard(Segment* s, const char* logs) noexcept nogil:
     cdef char path[SEGMENT_PATH]
     if s.fd < 0:
         return
-    disk_close(s.fd)
-    s.fd = -1
+    segment_close(s)
     part_path(path, logs, s.part)
     disk_unlink(path)
 

@@ -37,7 +37,8 @@ cdef Wal* wal_new(const char* directory, uint32_t shards, uint64_t generation, W
 # Begin to append behind the sequence numbers that recovery has found (one a shard): what is there is synced, and each log gets a fresh segment.
 # Every log has its shard_lock. False: health and error say why; to be closed or opened again.
 cdef bint wal_open(Wal* w, const uint64_t* seqs) noexcept nogil
-# Everything appended is written and synced (whatever the policy), threads end, files are closed. False: it could not be.
+# No more changes: health is WAL_CLOSED from here on. Everything appended is written and synced (whatever the policy), threads end, files are
+# closed. False: it could not be. Whoever is just committing may go on: it is told whether its records are among those.
 cdef bint wal_close(Wal* w) noexcept nogil
 cdef void wal_free(Wal* w) noexcept nogil                    # closes nothing: wal_close or wal_abandon came before
 
@@ -48,5 +49,6 @@ cdef uint64_t wal_drop(Wal* w, uint64_t generation, uint32_t shards, const uint6
 # After a failure. Held: try again now. Lost: with a whole snapshot of everything on the disk (its numbers are `seqs`, of log_cover after the failure),
 # new segments; the old ones stay until wal_drop. False: still failing, or the snapshot is too old.
 cdef bint wal_resume(Wal* w, const uint64_t* seqs) noexcept nogil
-# After a child of os.fork has begun: forget files and threads of the parent, append nothing. Health is WAL_FOREIGN from then on.
+# In a child of fork: forget files and threads of the parent, append nothing. Health is WAL_FOREIGN from then on. Every shard is locked, or there is
+# no other thread.
 cdef void wal_abandon(Wal* w) noexcept nogil

@@ -7,7 +7,7 @@ from libc.string cimport memmove, memset, strlen
 
 from tellstone._core.base.atomics cimport cas_u32, load_u32, load_u64, store_u32, store_u64, swap_u32
 from tellstone._core.base.bytesops cimport get_u32, get_u64
-from tellstone._core.base.disk cimport disk_close, disk_make_directory, disk_sync_directory, disk_truncate
+from tellstone._core.base.disk cimport disk_make_directory, disk_sync_directory, disk_truncate
 from tellstone._core.base.lock cimport lock_acquire, lock_release, word_wait, word_wake
 from tellstone._core.base.platform cimport mono_us, thread_create, thread_join
 from tellstone._core.base.stamp cimport check_layout
@@ -16,10 +16,10 @@ from tellstone._core.store.commit cimport (
     log_write, wal_call_keeper, wal_is_settled, wal_sync_all,
 )
 from tellstone._core.store.log cimport (
-    LOGS_MAX, NO_GROUP, WAL_FOREIGN, WAL_SOUND, WAL_WRITERS, Log, Writer, log_drop, log_pending, wal_is_lost, wal_report,
+    LOGS_MAX, NO_GROUP, WAL_CLOSED, WAL_FOREIGN, WAL_SOUND, WAL_WRITERS, Log, Writer, log_drop, log_pending, wal_is_lost, wal_report,
 )
 from tellstone._core.store.record cimport RECORD_HEAD, buffer_free
-from tellstone._core.store.segment cimport SEGMENT_DIRECTORY, Segment, segment_discard, segments_drop, segments_settle
+from tellstone._core.store.segment cimport SEGMENT_DIRECTORY, segment_close, segment_discard, segments_drop, segments_settle
 
 check_layout(__name__)
 
@@ -31,7 +31,8 @@ cdef enum:
 cdef enum:
     STATE_NEW = 0
     STATE_RUNS = 1
-    STATE_ENDED = 2                 # threads end
+    STATE_ENDS = 2                  # the keeper ends, and health does not return
+    STATE_ENDED = 3                 # the other threads end too
 
 cdef uint32_t STOP = 0xFFFFFFFFULL      # Writer.work
 
@@ -40,7 +41,7 @@ cdef bint recover(Wal* w) noexcept nogil:
     """Health returns, unless something has failed again meanwhile."""
     cdef bint well
     lock_acquire(&w.trouble)
-    well = wal_is_settled(w)
+    well = wal_is_settled(w) and load_u32(&w.state) == STATE_RUNS
     if well:
         store_u32(&w.health, WAL_SOUND)
         store_u32(&w.error, 0)
@@ -194,12 +195,10 @@ cdef int start_threads(Wal* w) noexcept nogil:
 
 cdef void stop_threads(Wal* w) noexcept nogil:
     cdef uint32_t i, count = w.writer_count
-    if load_u32(&w.state) != STATE_RUNS:
-        return
-    store_u32(&w.state, STATE_ENDED)
     wal_call_keeper(w)
     thread_join(w.keeper)
     w.writer_count = 0                              # committers go without them
+    store_u32(&w.state, STATE_ENDED)
     for i in range(count):
         swap_u32(&w.writers[i].work, STOP)
         word_wake(&w.writers[i].work)
@@ -263,17 +262,17 @@ cdef int open_log(Log* log, uint64_t seq) noexcept nogil:
     return failed
 
 
-cdef void close_segment(Segment* s) noexcept nogil:
-    if s.fd >= 0:
-        disk_close(s.fd)
-        s.fd = -1
-
-
 cdef void close_files(Wal* w) noexcept nogil:
     cdef uint32_t i
+    cdef Log* log
     for i in range(w.count):
-        segment_discard(&w.log[i].next, w.logs)
-        close_segment(&w.log[i].segment)
+        log = &w.log[i]
+        lock_acquire(&log.syncing)
+        lock_acquire(&log.flushing)
+        segment_discard(&log.next, w.logs)
+        segment_close(&log.segment)
+        lock_release(&log.flushing)
+        lock_release(&log.syncing)
 
 
 cdef bint wal_open(Wal* w, const uint64_t* seqs) noexcept nogil:
@@ -308,11 +307,22 @@ cdef void end_log(Log* log) noexcept nogil:
     lock_release(&log.syncing)
 
 
+cdef void end_changes(Wal* w) noexcept nogil:
+    """What has failed before stays the reason for which changes are refused."""
+    lock_acquire(&w.trouble)
+    store_u32(&w.state, STATE_ENDS)
+    if load_u32(&w.health) == WAL_SOUND:
+        store_u64(&w.failures, w.failures + 1)      # ORDER: as in wal_report
+        store_u32(&w.health, WAL_CLOSED)
+    lock_release(&w.trouble)
+
+
 cdef bint wal_close(Wal* w) noexcept nogil:
     cdef uint32_t i
     cdef bint safe
     if load_u32(&w.state) != STATE_RUNS:
         return not wal_is_lost(w)
+    end_changes(w)
     if not wal_is_lost(w):
         unstick(w)
     safe = wal_sync_all(w)
@@ -325,7 +335,8 @@ cdef bint wal_close(Wal* w) noexcept nogil:
 
 
 cdef void wal_abandon(Wal* w) noexcept nogil:
-    """Locks may be held by threads that are not here any more. Descriptors are closed: that is nothing to the parent's."""
+    """Locks of the log may be held by threads that are not here any more. Descriptors are closed: that is nothing to the parent's.
+    LIFETIME: the spare may be half changed, so its memory is left alone."""
     cdef uint32_t i
     cdef Log* log
     memset(&w.trouble, 0, sizeof(w.trouble))
@@ -340,9 +351,10 @@ cdef void wal_abandon(Wal* w) noexcept nogil:
         memset(&log.flushing, 0, sizeof(log.flushing))
         log.buffer.len = 0
         log.buffer.failed = 1
+        memset(&log.spare, 0, sizeof(log.spare))
         log.group_at = NO_GROUP
-        close_segment(&log.next)
-        close_segment(&log.segment)
+        segment_close(&log.next)
+        segment_close(&log.segment)
 
 
 # Behind a snapshot --------------------------------------------------------------------------------------------------
