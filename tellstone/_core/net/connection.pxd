@@ -73,7 +73,7 @@ cdef enum:
     SWEEP_MS = 100                      # between two looks at a tenth of the connections
     LINGER_MS = 1000
     ACCOUNT_FROM = 65536                # bytes of its own buffers that a connection has free
-    INPUT_LIMIT = 67108864              # held input, beyond twice the longest argument: room for many arguments
+    INPUT_LIMIT = 67108864              # held input, beyond twice the longest argument or frame: room for many arguments
 
 cdef struct Connection:                 # what a turn touches first stands in the first cache line
     int fd                              # of a hosted one the transport's, and only to be shown

@@ -63,7 +63,7 @@ cdef bint hold_rest(Connections* cs, Connection* c, const char* rest, size_t len
         return False
     if len:
         peak_note(&cs.traffic.held_input, len, cs.mono_ms)
-        if len > INPUT_LIMIT + 2 * relaxed_u64(&cs.settings.max_request):
+        if len > INPUT_LIMIT + 2 * max(relaxed_u64(&cs.settings.max_request), relaxed_u64(&cs.settings.max_frame)):
             count(&cs.traffic.over_input_limit, 1)
             return False
     return True
