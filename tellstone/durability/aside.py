@@ -40,15 +40,14 @@ def set_aside(directory: Path, generation: int, word: str) -> Path:
     """Move all files but those of a generation. Answers where to."""
     aside = directory / time.strftime(f"{word}-%Y%m%dT%H%M%S", time.gmtime())
     aside = next(place for n in range(1000) if not (place := Path(f"{aside}{f'-{n}' * bool(n)}")).exists())
-    aside.mkdir(mode=PRIVATE)
+    for place in (aside, aside / SNAPSHOTS, aside / LOGS):
+        place.mkdir(mode=PRIVATE)
+        sync(place.parent)  # ORDER: before a file is nowhere else
     for name in (SNAPSHOTS, LOGS):
         here, there = directory / name, aside / name
-        there.mkdir(mode=PRIVATE)
         for file in here.iterdir():
             if not file.name.startswith(f"{generation:016x}-"):
                 file.rename(there / file.name)
         sync(there)
         sync(here)
-    sync(aside)
-    sync(directory)
     return aside

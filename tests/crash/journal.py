@@ -161,10 +161,10 @@ Names = dict[str, Thing]
 
 @dataclass
 class Renaming:
-    """Names of one directory that change together, and are not known to be so on the disk."""
+    """Names that change together, and are not known to be so on the disk until one of their directories is synced."""
 
     number: int
-    directory: str
+    directories: set[str]
     names: Names
 
 
@@ -220,9 +220,8 @@ class Disk:
         return found
 
     def rename(self, names: Names) -> None:
-        directory = os.path.dirname(next(iter(names)))
         self.names.update(names)
-        self.pending.append(Renaming(self.count, directory, names))
+        self.pending.append(Renaming(self.count, {os.path.dirname(name) for name in names}, names))
 
     def sync(self, thing: File | str, number: int) -> None:
         if isinstance(thing, File):
@@ -230,9 +229,9 @@ class Disk:
                 thing.settle(number)
         elif Directory not in self.deaf:
             for renaming in self.pending:
-                if renaming.directory == thing and renaming.number < number:
+                if thing in renaming.directories and renaming.number < number:
                     self.durable.update(renaming.names)
-            self.pending = [r for r in self.pending if r.directory != thing or r.number >= number]
+            self.pending = [r for r in self.pending if thing not in r.directories or r.number >= number]
 
     def lose_power(self, draw: random.Random, into: Path, *, most: bool = False) -> None:
         """Make a directory of what may be left; most: of no more than must be."""

@@ -11,6 +11,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from crash.crashing import SHARDS, Crashing
 from crash.journal import Directory, Disk, Entry, File, Marker, contents, crash_points, entries
 from crash.units import NEVER, SOON_MS, Found, Some, faults
 from crash.writers import read, writing
+from servers import environment
 from wire import Closed, Wire
 
 from tellstone import Engine
@@ -225,3 +227,29 @@ def test_a_reply_behind_others_that_wait_is_safe_when_it_comes(tmp_path: Path, s
             told[powered.mark()] = b"key:%d" % number
     for moment, left in powered.crashes_at(sorted(told), most=True):
         assert recovered(left / "new" / "data", [told[moment]]) == {told[moment]: (b"value", NEVER)}
+
+
+def test_files_that_are_set_aside_are_always_somewhere(tmp_path: Path, shim: str) -> None:
+    """As a repair does it: whenever the power goes every file is in its old place, or in its new one, or in both."""
+    root = tmp_path / "disk"
+    wanted = {}
+    for number, name in enumerate(("logs", "snapshots")):
+        (root / "data" / name).mkdir(parents=True)
+        for generation in (1, 2, 3):
+            wanted[f"{generation:016x}-{number}"] = b"%d of %d" % (number, generation)
+            (root / "data" / name / f"{generation:016x}-{number}").write_bytes(wanted[f"{generation:016x}-{number}"])
+    there, journal = contents(root), tmp_path / "journal"
+    program = "import sys, pathlib; from tellstone.durability.aside import set_aside; "
+    program += "set_aside(pathlib.Path(sys.argv[1]), 3, 'aside')"
+    variables = {"LD_PRELOAD": shim, "JOURNAL": str(journal), "JOURNAL_ROOT": str(root)}
+    command = [sys.executable, "-c", program, str(root / "data")]
+    subprocess.run(command, env=environment() | variables, check=True)
+    disk = Disk(root, there)
+    draw = random.Random(5000)
+    for entry in entries(journal):
+        disk.do(entry)
+        for most in (True, False):
+            left = tmp_path / "left"
+            disk.lose_power(draw, left, most=most)
+            assert {path.name: path.read_bytes() for path in left.rglob("0*")} == wanted
+            shutil.rmtree(left)
