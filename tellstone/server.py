@@ -363,6 +363,7 @@ class Server(Context):
     async def sleep(self, seconds: float) -> None:
         """See Context."""
         end = time.monotonic() + seconds
+        await asyncio.sleep(seconds)  # others have their turn, even where there is nothing to wait for
         # A loop's own clock is coarse, and it may wake a moment early.
         while (left := end - time.monotonic()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)

@@ -29,6 +29,7 @@ from tellstone._core.net.sending cimport (
 from tellstone._core.net.slots cimport connection_account, line_up, slot_take, slots_free, step_out
 from tellstone._core.net.traffic cimport count, peak_note
 from tellstone._core.session.attention cimport attention_left
+from tellstone._core.session.batch cimport WIRE_NATIVE
 from tellstone._core.session.session cimport (
     CLIENT_MONITOR, CLIENT_REPLY_OFF, CLIENT_REPLY_SKIPPING, FEED_CLOSE, FEED_HELD, FEED_LATER, FEED_NEED_DATA, FEED_NEWS,
     FEED_PARKED, FEED_YIELD, ParkedCall, Patch, Session, session_ahead, session_ahead_entry, session_connected, session_feed,
@@ -63,7 +64,7 @@ cdef bint hold_rest(Connections* cs, Connection* c, const char* rest, size_t len
         return False
     if len:
         peak_note(&cs.traffic.held_input, len, cs.mono_ms)
-        if len > INPUT_LIMIT + 2 * max(relaxed_u64(&cs.settings.max_request), relaxed_u64(&cs.settings.max_frame)):
+        if len > INPUT_LIMIT + 2 * relaxed_u64(&cs.settings.max_frame if c.session.wire == WIRE_NATIVE else &cs.settings.max_request):
             count(&cs.traffic.over_input_limit, 1)
             return False
     return True
