@@ -116,3 +116,15 @@ def scaling(results: Mapping[str, Any], path: Path) -> None:
         panel.set(ylim=(0, None), ylabel=MEASURES["cpu_ns"])
         scale_x(panel, axis, (point[axis] for point in results[axis]))
     finish(figure, axes, path)
+
+
+def hit_ratios(results: Mapping[str, Any], path: Path) -> None:
+    """A panel for each trace, in it a bar for each policy."""
+    traces = results["traces"]
+    figure, axes = panels(len(traces), 4)
+    for panel, trace in zip(axes, traces, strict=True):
+        for color, (name, found) in enumerate(trace["policies"].items()):
+            panel.bar(color, found["ratio"], color=f"C{color}", label=name)
+        scans = ", scans" if trace["scans"] else ""
+        panel.set(title=f"Zipf {trace['skew']}{scans}, {trace['room']:.0%}", ylabel="hit ratio", xticks=[])
+    finish(figure, axes, path)

@@ -37,8 +37,14 @@ from tellstone.units import (
     Whole,
 )
 
+INT32_MAX = 2**31 - 1
 VALUE_MAX = 512 * 1024**2  # bytes of the longest string
 DATABASES = 16
+# In Redis's order, ours behind them.
+POLICIES = (
+    *("volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"),
+    *("allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction", "allkeys-s3fifo"),
+)
 BACKLOG = 511
 DRIVER = "native" if hasattr(select, "epoll") or hasattr(select, "kqueue") else "asyncio"
 NATIVE_ADDRESS = Address("127.0.0.1", 9988)
@@ -136,12 +142,52 @@ class Options:
         Row(
             Size(0, INT64_MAX),
             "Memory",
-            "Memory ceiling; writes are refused above it",
+            "Memory ceiling; writes are refused above it, or evict",
             zero="unlimited",
             aliases=("maxmemory",),
             part="store",
         ),
     ] = 0
+    max_mem_policy: Annotated[
+        str,
+        Row(
+            Choice(POLICIES),
+            "Memory",
+            "At the ceiling: allkeys-s3fifo for caches, or as in Redis",
+            aliases=("maxmemory-policy",),
+            part="store",
+        ),
+    ] = "noeviction"
+    maxmemory_samples: Annotated[
+        int,
+        Row(
+            Whole(1, INT32_MAX),
+            "Memory",
+            "Keys that lru and lfu look at for each that they evict; beyond 64 as 64",
+            config_only=True,
+            part="store",
+        ),
+    ] = 5
+    lfu_log_factor: Annotated[
+        int,
+        Row(
+            Whole(0, INT32_MAX),
+            "Memory",
+            "How much more it takes to raise a counter of lfu further",
+            config_only=True,
+            part="store",
+        ),
+    ] = 10
+    lfu_decay_time: Annotated[
+        int,
+        Row(
+            Whole(0, INT32_MAX),
+            "Memory",
+            "Minutes that take 1 from a counter of lfu; 0: none do",
+            config_only=True,
+            part="store",
+        ),
+    ] = 1
     evict_interval: Annotated[
         timedelta,
         Row(
@@ -383,7 +429,6 @@ FACTS = {
         Fact("dir", lambda options: options.persistence_dir or os.getcwd()),
         Fact("enable-module-command", "no", lenient=False),
         Fact("logfile", "", lenient=False),
-        Fact("maxmemory-policy", "noeviction"),
         Fact("notify-keyspace-events", ""),
         Fact("port", lambda options: str(resp_address(options).port)),
         Fact("protected-mode", "no"),

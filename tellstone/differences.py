@@ -121,8 +121,29 @@ SERVER = (
         "The texts are ours.",
     ),
     Difference(
+        ("CONFIG SET maxmemory-policy",),
+        "Eight policies.",
+        "`allkeys-s3fifo` too: S3-FIFO, which keeps more of what will be asked for and lets scans pass. `OBJECT FREQ`"
+        " answers 0 to 3 under it, `OBJECT IDLETIME` an error.",
+        "It is the one for caches.",
+    ),
+    Difference(
+        ("CONFIG SET maxmemory",),
+        "Eviction may take `maxmemory-eviction-tenacity` of a command's time; a command that comes meanwhile is let"
+        " through, whatever is used. `maxmemory-samples` may be any number.",
+        "A write looks at some thousands of keys at most, and is let through up to a sixteenth above the ceiling. More"
+        " than 64 samples count as 64.",
+        "The ceiling holds, and no write waits for long.",
+    ),
+    Difference(
+        ("OBJECT FREQ",),
+        "`GETSET` is two accesses.",
+        "It is one.",
+        "It is.",
+    ),
+    Difference(
         ("INFO",),
-        "Fields of replication, scripts and eviction tell what goes on.",
+        "Fields of replication and scripts tell what goes on.",
         "They are there, with the values of a server that does none of it. `tellstone_version`, `shards`, `io_threads`,"
         " `arena_held_bytes`, `table_bytes` and `expired_keys_on_read` are additional, and the listener of the native"
         " protocol is named `native`.",

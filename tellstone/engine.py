@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from tellstone._core.engine import Engine as Operations
-from tellstone._core.store.keyspace import Store
+from tellstone._core.store.keyspace import POLICIES, Store
 from tellstone.automatic import automatic_shards, automatic_threads
 from tellstone.errors import ClosedError, OptionError, StorageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from typing_extensions import Buffer, Self
 
     from tellstone.commands import Commands
@@ -42,7 +44,10 @@ class Engine(Operations):
     """A key/value store in this process, safe to use from any number of threads.
 
     shards: independent parts of the keyspace, 0 for as many as the CPUs ask for.
-    max_memory: bytes, or a size such as "64MiB", above which writes are refused; 0 is no limit.
+    max_memory: bytes, or a size such as "64MiB", that all data may take; 0 is no limit.
+    max_memory_policy: what a write does that finds no room. "noeviction" refuses it; "allkeys-s3fifo" evicts keys that
+    are not asked for, which is what a cache wants; "allkeys-lru", "allkeys-lfu" and "allkeys-random" do as Redis does,
+    and "volatile-lru", "volatile-lfu", "volatile-random" and "volatile-ttl" among keys with a time to live alone.
     evict_interval: seconds or a timedelta between two looks for expired keys. Reads never see one; 0 leaves them in
     memory until they are met.
     evict_slots: slots of a timing wheel's level, 8 to 1024.
@@ -76,6 +81,7 @@ class Engine(Operations):
         sync: str = "always",
         shards: int = 0,
         max_memory: int | str = 0,
+        max_memory_policy: str = "noeviction",
         evict_interval: float | timedelta = 1.0,
         evict_slots: int = 256,
     ) -> Self:
@@ -90,6 +96,7 @@ class Engine(Operations):
             whole("evict_slots", evict_slots, 8, 1024),
             size("max_memory", max_memory),
         )
+        store.max_memory_policy = word("max_memory_policy", max_memory_policy, POLICIES)
         return cls._over(store, None if path is None else open_keeper(store, path, sync))
 
     @classmethod
@@ -274,6 +281,13 @@ def whole(name: str, number: int, low: int, high: int) -> int:
     if not low <= number <= high:
         raise OptionError(f"{name}: {number!r} is not a whole number from {low} to {high}")
     return number
+
+
+def word(name: str, chosen: str, words: Sequence[str]) -> str:
+    """One of some words."""
+    if chosen not in words:
+        raise OptionError(f"{name}: {chosen!r} is none of {', '.join(words)}")
+    return chosen
 
 
 def size(name: str, memory: int | str) -> int:

@@ -28,7 +28,7 @@ from tellstone.automatic import automatic_shards, automatic_threads
 from tellstone.config import Options
 from tellstone.control import HANDLERS
 from tellstone.control.calls import note_call
-from tellstone.control.context import TOTALS, ClientFilter, ClientReport, Context, Result
+from tellstone.control.context import TOTALS, ClientFilter, ClientReport, Context, Result, ceiling_of, configure_store
 from tellstone.control.encode import ENCODING, ERRORS, NOTHING, ErrorReply, Reply, encode, text
 from tellstone.errors import ResponseError, StartError
 from tellstone.listeners import Listener, close_all, listen, raise_file_limit, reason
@@ -64,7 +64,7 @@ def settled(options: Options, store: Store | None, keeper: Keeper | None) -> Opt
         options,
         io_threads=threads,
         shards=store.shard_count,
-        max_mem_bytes=store.max_memory,
+        **ceiling_of(store),
         proto_max_bulk_len=store.max_value,
     )
 
@@ -82,8 +82,9 @@ def driver(name: str) -> type[ReactorGroup] | type[LoopGroup]:
 
 def make_store(options: Options) -> Store:
     """The store that settled options describe."""
-    store = Store(options.shards, options.evict_interval // MILLISECOND, options.evict_slots, options.max_mem_bytes)
+    store = Store(options.shards, options.evict_interval // MILLISECOND, options.evict_slots)
     store.max_value = options.proto_max_bulk_len
+    configure_store(store, options)
     return store
 
 

@@ -33,15 +33,16 @@ from tellstone._core.base.status cimport (
     ST_MISSING, ST_MORE, ST_NAN, ST_NOMEM, ST_NOT_FLOAT, ST_NOT_INTEGER, ST_OK, ST_OOM, ST_OVERFLOW, ST_REFUSED, ST_TOO_BIG,
     ST_STORAGE, ST_UNSAFE, ST_WRONGTYPE,
 )
+from tellstone._core.store.access cimport access_touch
 from tellstone._core.store.commit cimport LONG_BUFFER, WAL_ALWAYS, wal_commit, wal_is_settled
 from tellstone._core.store.entry cimport (
-    ENTRY_BLOCK_FROM, NO_DEADLINE, access_clock, entry_deadline, entry_expires, entry_key, entry_touch,
+    ENTRY_BLOCK_FROM, NO_DEADLINE, access_clock, entry_deadline, entry_expires, entry_key,
 )
 from tellstone._core.store.grace cimport grace_reclaim
 from tellstone._core.store.keyspace cimport (
-    Keyspace, Place, Store, keyspace_find, keyspace_flush, keyspace_is_full, keyspace_is_hurt, keyspace_lock_all, keyspace_now, keyspace_scan,
-    keyspace_shard, keyspace_size, keyspace_stop_upkeep, keyspace_unlock_all, place_count, place_exists, place_remove,
-    place_touch,
+    Keyspace, Place, Store, keyspace_find, keyspace_flush, keyspace_has_room, keyspace_is_full, keyspace_is_hurt, keyspace_lock_all,
+    keyspace_now, keyspace_scan, keyspace_shard, keyspace_size, keyspace_stop_upkeep, keyspace_unlock_all, place_count, place_exists,
+    place_remove, place_touch,
 )
 from tellstone._core.store.log cimport WAL_CLOSED, Log, Wal, log_pending, wal_reason
 from tellstone._core.store.shard cimport DEADLINE_KEEP, Partition, Shard, shard_set_deadline, shared_lately
@@ -227,6 +228,17 @@ cdef inline int settle(Access* a) except -1:
     return 0
 
 
+cdef inline int grow(Access* a, View key, Work work, void* detail) noexcept:
+    """change for what takes memory. ORDER: where the log cannot be written nothing is evicted, and change says why."""
+    cdef bint room = True
+    if keyspace_is_full(a.ks) and not keyspace_is_hurt(a.ks):
+        with nogil:
+            room = keyspace_has_room(a.ks)
+    if not room and not load_u32(&a.closed):
+        return ST_OOM
+    return change(a, key, work, detail)
+
+
 cdef object failure(Access* a, int status):
     """The exception of a change."""
     return storage_error(a.ks.wal, status) if status == ST_STORAGE else error_of(status)
@@ -376,7 +388,7 @@ cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_
             memcpy(room, v.view.ptr, v.view.len)
             length[0] = v.view.len
             s.hits += 1
-            entry_touch(place.found.entry, access_clock(shared_lately(&a.ks.shared)))
+            access_touch(s, place.found.entry, access_clock(shared_lately(&a.ks.shared)))
             status = ST_OK
     lock_release(&s.lock)
     return status
@@ -444,10 +456,9 @@ cdef struct Writing:
 cdef int write_value(Place* place, void* detail) noexcept nogil:
     cdef Writing* w = <Writing*>detail
     cdef Block* block = w.block
-    if keyspace_is_full(place.ks):
-        return ST_OOM
     if w.only_old if not place_exists(place) else w.only_new:
         return ST_REFUSED
+    place_touch(place)
     if block == NULL:
         return string_set(place, w.value, w.deadline)
     w.block = NULL
@@ -466,7 +477,7 @@ cdef int write(Access* a, View key, Writing* w) except -1:
             w.block = string_new_block(w.value)
         if w.block == NULL:
             raise error_of(ST_NOMEM)
-    status = change(a, key, write_value, w)
+    status = grow(a, key, write_value, w)
     if w.block != NULL:
         block_unref(w.block)
     if status < 0:
@@ -491,7 +502,7 @@ cdef int engine_set(Engine e, View key, View value) noexcept:
     w.deadline = NO_DEADLINE
     w.only_new = False
     w.only_old = False
-    status = change(&e.access, key, write_value, &w)
+    status = grow(&e.access, key, write_value, &w)
     return settle_status(&e.access) if status == ST_OK and e.access.ks.wal != NULL else status
 
 
@@ -528,8 +539,6 @@ cdef int drop_deadline(Place* place, void* detail) noexcept nogil:
 
 cdef int add_integer(Place* place, void* detail) noexcept nogil:
     cdef int64_t* number = <int64_t*>detail
-    if keyspace_is_full(place.ks):
-        return ST_OOM
     place_touch(place)
     return string_increment(place, number[0], number)
 
@@ -542,8 +551,7 @@ cdef struct Sum:
 
 cdef int add_float(Place* place, void* detail) noexcept nogil:
     cdef Sum* sum = <Sum*>detail
-    if keyspace_is_full(place.ks):
-        return ST_OOM
+    place_touch(place)
     return string_increment_float(place, sum.by, sum.text, &sum.length)
 
 
@@ -636,7 +644,7 @@ cdef class Engine:
         if PyFloat_Check(by):
             text = float.__repr__(by).encode()
             take(text, &sum.by)
-            status = change(&self.access, k, add_float, &sum)
+            status = grow(&self.access, k, add_float, &sum)
             if status < 0:
                 raise failure(&self.access, status)
             settle(&self.access)
@@ -646,7 +654,7 @@ cdef class Engine:
         if not INT64_MIN <= by <= INT64_MAX:
             raise error_of(ST_NOT_INTEGER)
         number = by
-        status = change(&self.access, k, add_integer, &number)
+        status = grow(&self.access, k, add_integer, &number)
         if status < 0:
             raise failure(&self.access, status)
         settle(&self.access)

@@ -109,6 +109,26 @@ class ClientReport:
     lines: dict[int, str] = field(default_factory=dict)
 
 
+def configure_store(store: Store, options: Options) -> None:
+    """Let a store have the options that it takes at any time."""
+    store.max_memory_policy = options.max_mem_policy
+    store.max_memory_samples = options.maxmemory_samples
+    store.lfu_log_factor = options.lfu_log_factor
+    store.lfu_decay_time = options.lfu_decay_time
+    store.max_memory = options.max_mem_bytes
+
+
+def ceiling_of(store: Store) -> dict[str, Any]:
+    """The same options as a store has them."""
+    return {
+        "max_mem_policy": store.max_memory_policy,
+        "maxmemory_samples": store.max_memory_samples,
+        "lfu_log_factor": store.lfu_log_factor,
+        "lfu_decay_time": store.lfu_decay_time,
+        "max_mem_bytes": store.max_memory,
+    }
+
+
 class Context(ABC):
     """A store with options. `parts` names what may be changed by CONFIG SET: see config.Row."""
 
@@ -196,7 +216,7 @@ class Context(ABC):
     def apply(self, part: str) -> None:
         """Let a part of the whole take the options as they are now."""
         if part == "store":
-            self.store.max_memory = self.options.max_mem_bytes
+            configure_store(self.store, self.options)
         elif part == "records":
             self.records.configure(
                 slow_us=self.options.slowlog_log_slower_than,
@@ -245,7 +265,7 @@ class Embedded(Context):
         options = Options(
             shards=store.shard_count,
             proto_max_bulk_len=store.max_value,
-            max_mem_bytes=store.max_memory,
+            **ceiling_of(store),
             shutdown_timeout=timedelta(0),
         )
         super().__init__(store, options if keeper is None else keeper.told(options), records)

@@ -99,6 +99,23 @@ def test_a_load_with_every_value_compared() -> None:
     assert "the server on core" in printed
 
 
+def test_hit_ratio(tmp_path: Path) -> None:
+    policies = ["tellstone:allkeys-s3fifo", "tellstone:allkeys-lru"] + (
+        ["redis:allkeys-lfu"] if redis_program() else []
+    )
+    printed = run("hit_ratio", "--quick", "--policies", ",".join(policies), *outputs(tmp_path))
+    results = left_in(tmp_path)
+    assert [(trace["skew"], trace["scans"], trace["room"]) for trace in results["traces"]] == [
+        (skew, scans, room) for skew in (0.9, 1.1) for scans in (False, True) for room in (0.01, 0.1)
+    ]
+    for trace in results["traces"]:
+        assert list(trace["policies"]) == policies
+        for name, found in trace["policies"].items():
+            assert name in printed
+            assert 0 < found["ratio"] < 1
+            assert 0 < found["held"] < results["keys"] / 2
+
+
 def test_micro(tmp_path: Path) -> None:
     pytest.importorskip("Cython")
     pytest.importorskip("pytest_benchmark")

@@ -76,7 +76,7 @@ def test_what_cannot_change_in_an_engine(context: Context, name: str) -> None:
     assert refusal(context, "CONFIG", "SET", name, "1").endswith("- can't set immutable config")
 
 
-@pytest.mark.parametrize("name", ["appendonly", "maxmemory-policy"])
+@pytest.mark.parametrize("name", ["appendonly", "protected-mode"])
 def test_a_fact_may_be_set_to_what_it_is(context: Context, name: str) -> None:
     (value,) = call(context, "CONFIG", "GET", name).values()
     assert call(context, "CONFIG", "SET", name, value.upper()) == OK

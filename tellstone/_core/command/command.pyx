@@ -16,7 +16,7 @@ from tellstone._core.base.status cimport ST_ARITY, ST_LOADING, ST_OK, ST_OOM, ST
 from tellstone._core.command.client cimport CLIENT_CLOSE
 from tellstone._core.command.record cimport counters_precise, record_call, record_error
 from tellstone._core.protocol.reply cimport reply_error, reply_error_view, reply_status
-from tellstone._core.store.keyspace cimport keyspace_is_full, keyspace_is_hurt
+from tellstone._core.store.keyspace cimport keyspace_can_evict, keyspace_has_room, keyspace_is_full, keyspace_is_hurt
 from tellstone._core.store.log cimport wal_reason
 
 check_layout(__name__)
@@ -194,8 +194,9 @@ cdef inline bint arity_fits(const Command* row, uint32_t argc) noexcept nogil:
 
 
 cdef inline int closed_to(const Context* c, const Command* row) noexcept nogil:
-    """Why a command is refused now: ST_OOM, ST_STORAGE, ST_LOADING; or ST_OK. PING is what many clients use to ask."""
-    if row.flags & CMD_DENYOOM and keyspace_is_full(c.ks):
+    """Why a command is refused now: ST_OOM, ST_STORAGE, ST_LOADING; or ST_OK. PING is what many clients use to ask. Where a policy evicts,
+    whether there is room shows only when it has tried."""
+    if row.flags & CMD_DENYOOM and keyspace_is_full(c.ks) and not keyspace_can_evict(c.ks):
         return ST_OOM
     if row.flags & (CMD_WRITE | CMD_TELLS_HEALTH) and keyspace_is_hurt(c.ks):
         return ST_STORAGE
@@ -267,6 +268,8 @@ cdef int command_call(Context* c, const Command* row, bint hashed) noexcept nogi
     c.client.last_command = row.full_name
     if row.flags & (CMD_WRITE | CMD_DENYOOM | CMD_TELLS_HEALTH) or relaxed_u32(&c.ks.loading):
         status = closed_to(c, row)
+        if status == ST_OK and row.flags & CMD_DENYOOM and not keyspace_has_room(c.ks):
+            status = ST_OOM
         if status != ST_OK:
             return refuse(c, status, row)
     c.counters.commands += 1

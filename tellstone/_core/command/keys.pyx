@@ -23,13 +23,13 @@ from tellstone._core.protocol.reply cimport (
     reply_array, reply_array_later, reply_array_set, reply_bulk, reply_int, reply_null, reply_ok, reply_simple,
 )
 from tellstone._core.store.entry cimport (
-    ENC_BLOCK, ENC_RAW, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STREAM, TYPE_STRING, entry_access, entry_block, entry_deadline,
-    entry_encoding, entry_key, entry_set_access, entry_set_encoding, entry_type, entry_value, entry_value_len,
+    ENC_BLOCK, ENC_RAW, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STREAM, TYPE_STRING, entry_block, entry_deadline,
+    entry_encoding, entry_key, entry_set_encoding, entry_type, entry_value, entry_value_len,
 )
 from tellstone._core.store.keyspace cimport (
     Place, ShardSet, keyspace_close, keyspace_find, keyspace_flush, keyspace_lock, keyspace_lock_all, keyspace_open,
     keyspace_random, keyspace_scan, keyspace_shard, keyspace_size, keyspace_swap, keyspace_unlock, keyspace_unlock_all,
-    keyspace_visit_locked, place_changed, place_count, place_exists, place_remove, place_touch, place_write, shard_set_add, shard_set_clear,
+    keyspace_visit_locked, place_changed, place_count, place_exists, place_remove, place_renew, place_touch, place_write, shard_set_add, shard_set_clear,
 )
 from tellstone._core.store.shard cimport DATABASES, shard_account, shard_set_deadline
 
@@ -322,8 +322,8 @@ cdef void hand_over_block(Place* source, Place* target) noexcept nogil:
 
 
 cdef int move_value_locked(Place* source, Place* target) noexcept nogil:
-    """Value, deadline and time of access of one key to another, whatever that held; the source is gone then. ST_OK, or ST_NOMEM
-    with nothing changed. Two different places, of which the source was found last.
+    """Value and deadline of one key to another, whatever that held; the source is gone then, and accesses begin anew. ST_OK, or
+    ST_NOMEM with nothing changed. Two different places, of which the source was found last.
 
     ORDER: the target is written first, because writing may fail and removing cannot; the source is found again behind
     it, because the write may have moved its slot.
@@ -332,7 +332,7 @@ cdef int move_value_locked(Place* source, Place* target) noexcept nogil:
     cdef const char* e = source.found.entry
     cdef uint8_t encoding = entry_encoding(e)
     cdef size_t length = entry_value_len(e)     # INVARIANT: below ENTRY_BLOCK_FROM, what is longer is in a block
-    cdef uint32_t access = entry_access(e)
+    cdef bint existed = place_exists(target)
     cdef char* to
     memcpy(value, entry_value(e), length)
     to = place_write(target, entry_type(e), encoding, length, entry_deadline(e))
@@ -340,7 +340,8 @@ cdef int move_value_locked(Place* source, Place* target) noexcept nogil:
         return ST_NOMEM
     memcpy(to, value, length)
     place_changed(target)
-    entry_set_access(target.found.entry, access)
+    if existed:
+        place_renew(target)
     keyspace_find(source.ks, source.db, source.key, source.hash, source.now, source)
     if encoding == ENC_BLOCK:
         hand_over_block(source, target)
@@ -457,7 +458,7 @@ cdef int copy_options(Context* c, CopyOptions* o) noexcept nogil:
 
 
 cdef int copy_value_locked(Place* source, Place* target) noexcept nogil:
-    """Value and deadline of one key for another too, whatever that held. ST_OK, or ST_NOMEM with nothing changed. Two different
+    """Value and deadline of one key for another too, whose accesses begin anew, whatever that held. ST_OK, or ST_NOMEM with nothing changed. Two different
     places, of which the source was found last; it is stale then.
 
     A block is not copied: both entries hold a count of it, and the first that changes its bytes makes its own (types.string).
@@ -467,12 +468,15 @@ cdef int copy_value_locked(Place* source, Place* target) noexcept nogil:
     cdef uint8_t encoding = entry_encoding(e)
     cdef size_t length = entry_value_len(e)     # INVARIANT: as in move_value_locked
     cdef Block* block = entry_block(e) if encoding == ENC_BLOCK else NULL
+    cdef bint existed = place_exists(target)
     cdef char* to
     memcpy(value, entry_value(e), length)
     to = place_write(target, entry_type(e), encoding, length, entry_deadline(e))
     if to == NULL:
         return ST_NOMEM
     memcpy(to, value, length)
+    if existed:
+        place_renew(target)
     if block != NULL:
         block_ref(block)
         target.part.block_bytes += block.room

@@ -9,10 +9,10 @@ from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.base.status cimport ST_MISSING, ST_OK, ST_REPLIED
 from tellstone._core.command.command cimport Context
 from tellstone._core.protocol.reply cimport reply_bulk_text, reply_error, reply_int, reply_null
-from tellstone._core.store.entry cimport (
-    ENC_INT, ENC_RAW, ENTRY_ACCESS_MASK, access_clock, entry_access, entry_encoding, entry_int, entry_value_len,
-)
+from tellstone._core.store.access cimport access_frequency, access_idle, shared_tracking
+from tellstone._core.store.entry cimport ENC_INT, ENC_RAW, entry_access, entry_encoding, entry_int, entry_value_len
 from tellstone._core.store.keyspace cimport Place, keyspace_close, keyspace_open, place_count, place_exists
+from tellstone._core.store.policy cimport TRACK_LFU, TRACK_TIME
 
 check_layout(__name__)
 
@@ -20,9 +20,10 @@ cdef enum:
     EMBEDDED_MOST = 44              # bytes of a string inside its object
     SHARED_INTEGERS = 10000         # 0 and up exist once in Redis
     SHARED_REFERENCES = 2147483647  # what it tells of their number
+    NOT_TRACKED = -1
 
-# What is told of an entry, under its shard's lock.
-ctypedef int64_t (*Question)(const Context* c, const char* entry) noexcept nogil
+# What is told of a place's entry, under its shard's lock.
+ctypedef int64_t (*Question)(const Context* c, const Place* place) noexcept nogil
 
 
 cdef int ask(Context* c, Question question, int64_t* answer) noexcept nogil:
@@ -32,7 +33,7 @@ cdef int ask(Context* c, Question question, int64_t* answer) noexcept nogil:
     keyspace_open(c.ks, c.client.db, c.argv[2], c.hash, c.now, &place)
     place_count(&place)
     if place_exists(&place):
-        answer[0] = question(c, place.found.entry)
+        answer[0] = question(c, &place)
         status = ST_OK
     keyspace_close(&place)
     if status == ST_MISSING:
@@ -57,7 +58,8 @@ cdef const char* encoding_names[3]
 encoding_names[:] = [b"int", b"embstr", b"raw"]
 
 
-cdef int64_t encoding_of(const Context* c, const char* entry) noexcept nogil:
+cdef int64_t encoding_of(const Context* c, const Place* place) noexcept nogil:
+    cdef const char* entry = place.found.entry
     cdef uint8_t encoding = entry_encoding(entry)
     if encoding == ENC_INT:
         return AS_INT
@@ -73,7 +75,8 @@ cdef int cmd_object_encoding(Context* c) noexcept nogil:
     return status
 
 
-cdef int64_t references_of(const Context* c, const char* entry) noexcept nogil:
+cdef int64_t references_of(const Context* c, const Place* place) noexcept nogil:
+    cdef const char* entry = place.found.entry
     if entry_encoding(entry) == ENC_INT and 0 <= entry_int(entry) < SHARED_INTEGERS:
         return SHARED_REFERENCES
     return 1
@@ -84,28 +87,51 @@ cdef int cmd_object_refcount(Context* c) noexcept nogil:
     return reply_number(c, references_of)
 
 
-cdef int64_t idle_seconds(const Context* c, const char* entry) noexcept nogil:
-    """An access in what seems to be the future was one before the clock came round, one second early as in Redis."""
-    cdef int64_t seconds = <int64_t>access_clock(c.now) - entry_access(entry)
-    return seconds if seconds >= 0 else seconds + ENTRY_ACCESS_MASK
+# What is tracked of accesses depends on the policy of eviction. ORDER: a key that is missing comes first.
+
+
+cdef int64_t idle_seconds(const Context* c, const Place* place) noexcept nogil:
+    if shared_tracking(place.shard.shared) != TRACK_TIME:
+        return NOT_TRACKED
+    return access_idle(entry_access(place.found.entry), c.now)
 
 
 # OBJECT IDLETIME key
 cdef int cmd_object_idletime(Context* c) noexcept nogil:
-    return reply_number(c, idle_seconds)
+    cdef int64_t seconds
+    cdef int status = ask(c, idle_seconds, &seconds)
+    if status != ST_OK:
+        return status
+    if seconds != NOT_TRACKED:
+        reply_int(c.out, seconds)
+        return ST_OK
+    if shared_tracking(&c.ks.shared) == TRACK_LFU:
+        reply_error(c.out, b"ERR An LFU maxmemory policy is selected, idle time not tracked. "
+                           b"Please note that when switching between policies at runtime LRU and LFU data will take "
+                           b"some time to adjust.")
+    else:
+        reply_error(c.out, b"ERR The allkeys-s3fifo maxmemory policy is selected, idle time not tracked. "
+                           b"Please note that when switching between policies at runtime what is tracked will take "
+                           b"some time to adjust.")
+    return ST_REPLIED
 
 
-cdef int64_t no_answer(const Context* c, const char* entry) noexcept nogil:
-    return 0
+cdef int64_t frequency_of(const Context* c, const Place* place) noexcept nogil:
+    if shared_tracking(place.shard.shared) == TRACK_TIME:
+        return NOT_TRACKED
+    return access_frequency(place.shard, entry_access(place.found.entry))
 
 
 # OBJECT FREQ key
 cdef int cmd_object_freq(Context* c) noexcept nogil:
-    """Counted only where an LFU policy evicts, and there is none."""
-    cdef int64_t ignored
-    cdef int status = ask(c, no_answer, &ignored)
+    """0 to 255 by LFU's logarithm, 0 to 3 by allkeys-s3fifo."""
+    cdef int64_t frequency
+    cdef int status = ask(c, frequency_of, &frequency)
     if status != ST_OK:
         return status
+    if frequency != NOT_TRACKED:
+        reply_int(c.out, frequency)
+        return ST_OK
     reply_error(c.out, b"ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
                        b"Please note that when switching between policies at runtime LRU and LFU data will take "
                        b"some time to adjust.")

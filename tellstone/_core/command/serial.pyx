@@ -16,10 +16,9 @@ from tellstone._core.command.arguments cimport argument_int, option_is
 from tellstone._core.command.command cimport Context
 from tellstone._core.command.places cimport open_key
 from tellstone._core.protocol.reply cimport reply_error, reply_null, reply_ok
-from tellstone._core.store.entry cimport (
-    ENTRY_ACCESS_MASK, ENTRY_BLOCK_FROM, NO_DEADLINE, access_clock, entry_set_access,
-)
-from tellstone._core.store.keyspace cimport Place, keyspace_close, place_count, place_exists, place_remove
+from tellstone._core.store.access cimport access_restore
+from tellstone._core.store.entry cimport ENTRY_BLOCK_FROM, NO_DEADLINE
+from tellstone._core.store.keyspace cimport Place, keyspace_close, place_count, place_exists, place_remove, place_renew
 from tellstone._core.types.serial cimport (
     SERIAL_BAD_FRAME, SERIAL_OK, SERIAL_OVERHEAD, SerialStatus, SerialString, serial_expand, serial_read_string,
     serial_write_string,
@@ -184,31 +183,27 @@ cdef int read_payload(Context* c, View payload, Restored* r) noexcept nogil:
     return ST_OK
 
 
-cdef inline uint32_t access_before(int64_t now, int64_t idle) noexcept nogil:
-    """The time of an access so many seconds ago. Redis's clock comes round one second early here, and in OBJECT
-    IDLETIME."""
-    cdef int64_t then = <int64_t>access_clock(now) - idle
-    return <uint32_t>((then if then >= 0 else then + ENTRY_ACCESS_MASK) & ENTRY_ACCESS_MASK)
-
-
 cdef int restore_locked(Context* c, Place* place, const RestoreOptions* o, int64_t deadline,
                         const Restored* r) noexcept nogil:
     """ST_OK, ST_REFUSED (the key exists) or ST_NOMEM. A deadline that has passed leaves no key. The block's count is gone
     afterwards."""
-    cdef bint refused = place_exists(place) and not o.replace
+    cdef bint existed = place_exists(place)
+    cdef bint refused = existed and not o.replace
     cdef int status
     if refused or (deadline != NO_DEADLINE and deadline <= c.now):
         if r.block != NULL:
             block_unref(r.block)
-        if not refused and place_exists(place):
+        if not refused and existed:
             place_remove(place)
         return ST_REFUSED if refused else ST_OK
     if r.block != NULL:
         status = string_set_block(place, r.block, deadline)
     else:
         status = string_set(place, r.view, deadline)
-    if status == ST_OK and o.idle >= 0:
-        entry_set_access(place.found.entry, access_before(c.now, o.idle))
+    if status == ST_OK:
+        if existed:
+            place_renew(place)
+        access_restore(place.shard, place.found.entry, c.now, o.idle, o.frequency)
     return status
 
 

@@ -6,7 +6,7 @@ than 1 % of a key's share. So a draw costs two random numbers and a table that s
 """
 from libc.stdint cimport uint32_t, uint64_t
 
-from tellstone._core.base.platform cimport mul_fold
+from tellstone._core.base.random cimport random_next
 
 cdef struct Cell:
     uint32_t cut                    # of 2^32: below it this cell is meant, above it the other one
@@ -18,11 +18,6 @@ cdef struct Draw:
     uint32_t keyspace
     uint32_t count                  # of cells; 0: uniform
     Cell* cells
-
-cdef inline uint64_t random_next(uint64_t* state) noexcept nogil:
-    """The next random number of a sequence that begins anywhere: wyrand."""
-    state[0] += 0xa0761d6478bd642fULL
-    return mul_fold(state[0], state[0] ^ 0xe7037ed1a0b428dbULL)
 
 cdef inline uint32_t random_below(uint64_t* state, uint32_t bound) noexcept nogil:
     return <uint32_t>((random_next(state) >> 32) * bound >> 32)

@@ -12,7 +12,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tellstone._core.base.bytesops cimport View, format_u64
-from tellstone._core.load.draw cimport Draw, random_next
+from tellstone._core.base.random cimport random_next
+from tellstone._core.load.draw cimport Draw
 
 cdef enum:
     KEY_LEN = 16

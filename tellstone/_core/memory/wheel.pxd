@@ -44,5 +44,11 @@ cdef void wheel_moved(Wheel* w, Arena* a, uint32_t was, uint32_t now) noexcept n
 cdef inline double wheel_sum(const Wheel* w) noexcept nogil:
     """The sum of the deadlines."""
     return <double>w.sum + <double>w.sum_high * 18446744073709551616.0
+# Nodes for eviction, all by handle. The first one of a bucket, or of the next that has one, around the end; `bucket` is where it was.
+# There is a node.
+cdef uint32_t wheel_first(const Wheel* w, uint32_t* bucket) noexcept nogil
+cdef uint32_t wheel_next(const Arena* a, uint32_t handle) noexcept nogil    # in the same bucket; 0: it was the last
+# The nearest deadline, as far as `most` nodes of the first bucket of each level tell. There is a node.
+cdef uint32_t wheel_nearest(const Wheel* w, const Arena* a, uint32_t most) noexcept nogil
 # Work off what is due at now_ms, at most `budget` nodes and ticks. True when there is more to do.
 cdef bint wheel_advance(Wheel* w, Arena* a, int64_t now_ms, uint32_t budget, WheelExpire expire, void* owner) noexcept nogil

@@ -165,3 +165,48 @@ cdef inline int64_t power(int64_t base, uint32_t exponent) noexcept nogil:
         result *= base
         exponent -= 1
     return result
+
+
+# Looking for nodes ----------------------------------------------------------------------------------------------
+
+
+cdef uint32_t wheel_first(const Wheel* w, uint32_t* bucket) noexcept nogil:
+    cdef uint32_t buckets = WHEEL_LEVELS * w.slots
+    cdef uint32_t at = bucket[0] % buckets
+    while w.heads[at] == 0:
+        at = (at + 1) % buckets
+    bucket[0] = at
+    return w.heads[at]
+
+
+cdef uint32_t wheel_next(const Arena* a, uint32_t handle) noexcept nogil:
+    return get_u32(arena_ptr(a, handle) + WHEEL_NODE_AT)
+
+
+cdef inline uint32_t first_of_level(const Wheel* w, uint32_t level) noexcept nogil:
+    """The head of the bucket of a level whose turn comes first; 0: the level is empty. The bucket of the present turn of a coarse level
+    has been worked off when the turn began: what it holds now is a whole turn of the level away, and comes last."""
+    cdef int64_t unit = power(w.slots, level)
+    cdef uint32_t begin = <uint32_t>((w.tick // unit) % w.slots) + (1 if w.tick % unit else 0)
+    cdef uint32_t i, head
+    for i in range(w.slots):
+        head = w.heads[level * w.slots + (begin + i) % w.slots]
+        if head:
+            return head
+    return 0
+
+
+cdef uint32_t wheel_nearest(const Wheel* w, const Arena* a, uint32_t most) noexcept nogil:
+    cdef uint32_t level, left, handle, best = 0
+    cdef int64_t deadline, nearest = 0
+    for level in range(<uint32_t>WHEEL_LEVELS):
+        handle = first_of_level(w, level)
+        left = most
+        while handle and left:
+            deadline = <int64_t>get_u64(arena_ptr(a, handle) + WHEEL_NODE_AT + 8)
+            if best == 0 or deadline < nearest:
+                best = handle
+                nearest = deadline
+            handle = wheel_next(a, handle)
+            left -= 1
+    return best

@@ -3,7 +3,8 @@
     byte 0   meta: type (low 4 bits, never 0), encoding (2 bits), ENTRY_EXPIRES, ENTRY_LONG_KEY
     byte 1   key length, when it is below 256
     byte 2   u16 length of the value part that follows the key
-    byte 4   u24 time of the last access, in seconds: the low bits of Unix time, which come round every 194 days
+    byte 4   u24 of the last access: its time in seconds, the low bits of Unix time, which come round every 194 days; or what an eviction
+             policy keeps there instead (store.policy)
     byte 7   with ENTRY_EXPIRES: the wheel's node (16 bytes, see memory.wheel)
              with ENTRY_LONG_KEY: u32 key length
              the key, the value part
@@ -13,7 +14,6 @@ apart in OBJECT ENCODING), a little-endian integer of 1, 2, 4 or 8 bytes (ENC_IN
 block (ENC_BLOCK, see base.block), for values of 32 KiB and more. Later types keep the pointer to their root there.
 
 Seven bytes of header are the whole price of a small key; nothing is aligned, fields are read through get_u16 and friends.
-A read writes the time of access only when the second has changed, so a hot key's line is not dirtied by every reader.
 LIFETIME: an entry's address is good until the shard's lock is let go or an entry of the same partition is made, freed or
 moved, whichever is first.
 """
@@ -70,10 +70,6 @@ cdef inline uint32_t entry_access(const char* e) noexcept nogil:
 cdef inline void entry_set_access(char* e, uint32_t clock) noexcept nogil:
     put_u32(e + 3, <uint8_t>e[3] | clock << 8)
 
-cdef inline void entry_touch(char* e, uint32_t clock) noexcept nogil:
-    if entry_access(e) != clock:
-        entry_set_access(e, clock)
-
 cdef inline bint entry_expires(const char* e) noexcept nogil:
     return (<uint8_t>e[0]) & ENTRY_EXPIRES != 0
 
@@ -120,8 +116,8 @@ cdef inline size_t entry_size_for(size_t key_len, size_t value_len, bint expires
 
 cdef inline char* entry_write(char* e, uint8_t type, uint8_t encoding, const char* key, size_t key_len, size_t value_len,
                               bint expires) noexcept nogil:
-    """Write header and key into fresh memory; answers where the value part goes. The wheel's node and the time of access are left
-    to the caller."""
+    """Write header and key into fresh memory; answers where the value part goes. The wheel's node and the bits of access are
+    left to the caller."""
     cdef char* at = e + ENTRY_HEADER
     e[0] = <char>(type | encoding << ENTRY_ENC_SHIFT | (ENTRY_EXPIRES if expires else 0) | (ENTRY_LONG_KEY if key_len > 255 else 0))
     e[1] = <char>(key_len if key_len <= 255 else 0)

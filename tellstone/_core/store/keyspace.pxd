@@ -20,10 +20,13 @@ from tellstone._core.base.atomics cimport load_u32, load_u64, relaxed_u32, relax
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.platform cimport Thread
-from tellstone._core.store.entry cimport access_clock, entry_touch
+from tellstone._core.store.access cimport access_begin, access_touch
 from tellstone._core.store.commit cimport wal_commit
+from tellstone._core.store.entry cimport access_clock
+from tellstone._core.store.eviction cimport eviction_makes_room
 from tellstone._core.store.forks cimport ForkWatch
 from tellstone._core.store.log cimport WAL_SOUND, Wal, log_patch, log_put
+from tellstone._core.store.policy cimport POLICY_NONE
 from tellstone._core.store.shard cimport DATABASES, Found, Partition, Shard, Shared, shared_lately, shared_now
 from tellstone._core.store.table cimport SlotHint
 
@@ -49,7 +52,6 @@ cdef struct Keyspace:
     uint32_t loading                # bool, relaxed: what is on disk is being read, and commands have to wait
     uint8_t cluster                 # clients are told that this is a cluster of one node; fixed once there are clients
     Wal* wal                        # the log of all shards; NULL: none. Not owned. Fixed once there are changes
-    uint64_t evicted
     uint64_t max_value              # proto-max-bulk-len: no string grows past it. Relaxed
     Thread upkeep_thread
     int upkeep_reader               # of the grace period; upkeep runs in one thread at a time
@@ -110,9 +112,13 @@ cdef inline uint32_t place_clock(const Place* place) noexcept nogil:
     return access_clock(place.now if place.now else shared_lately(&place.ks.shared))
 
 cdef inline void place_touch(Place* place) noexcept nogil:
-    """Note an access to the key, if there is one. place_write does so by itself."""
+    """Note an access to the key, if there is one. place_write does not, but for a new one."""
     if place.found.entry != NULL:
-        entry_touch(place.found.entry, place_clock(place))
+        access_touch(place.shard, place.found.entry, place_clock(place))
+
+cdef inline void place_renew(Place* place) noexcept nogil:
+    """A key has been written that is taken for another one than it was: what was known of accesses to it is forgotten."""
+    access_begin(place.part, &place.found, place_clock(place))
 
 cdef inline void place_count(Place* place) noexcept nogil:
     """A command that reads: counts a hit or a miss."""
@@ -154,6 +160,13 @@ cdef inline uint64_t keyspace_failure(const Keyspace* ks) noexcept nogil:
     if wal == NULL or load_u32(&wal.health) == WAL_SOUND:
         return 0
     return load_u64(&wal.failures)
+cdef inline bint keyspace_can_evict(const Keyspace* ks) noexcept nogil:
+    """There is a policy for it, and a log that can take what it does."""
+    return relaxed_u32(&ks.shared.rules.policy) != POLICY_NONE and not keyspace_is_hurt(ks)
+cdef inline bint keyspace_has_room(Keyspace* ks) noexcept nogil:
+    """For a write; made by evicting if need be. No shard's lock is held."""
+    return not keyspace_is_full(ks) or (
+        keyspace_can_evict(ks) and eviction_makes_room(&ks.shared, ks.shards, ks.shard_count))
 cdef inline bint keyspace_commit(Keyspace* ks) noexcept nogil:
     """Before anybody is told of a change. False: it may be lost."""
     cdef Wal* wal = ks.wal
@@ -177,9 +190,11 @@ cdef struct KeyspaceStats:
     uint64_t misses
     uint64_t expired
     uint64_t expired_lazy
+    uint64_t evicted
     uint64_t live_bytes             # of entries, at the size of their slots, and blocks
     uint64_t held_bytes             # of arena pages with memory behind them, and blocks
     uint64_t table_bytes
+    uint64_t other_bytes            # of partitions, wheels and the queues of eviction
     uint64_t retired                # items that wait for readers to pass
 
 cdef void keyspace_stats(Keyspace* ks, KeyspaceStats* out) noexcept nogil

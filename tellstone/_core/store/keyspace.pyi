@@ -1,8 +1,14 @@
 from typing import final
 
+POLICIES: tuple[str, ...]
+
 @final
 class Store:
     max_memory: int
+    max_memory_policy: str
+    max_memory_samples: int
+    lfu_log_factor: int
+    lfu_decay_time: int
     max_value: int
     active_expiry: bool
     loading: bool

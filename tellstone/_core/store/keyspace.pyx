@@ -8,21 +8,27 @@ from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.debug cimport LIVE_KEYSPACE, live_add
 from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.lock cimport lock_acquire, lock_release, lock_try, word_wait, word_wake
-from tellstone._core.base.platform cimport make_huge, mul_fold, prefetch, sleep_us, thread_create, thread_join
+from tellstone._core.base.platform cimport make_huge, prefetch, sleep_us, thread_create, thread_join
+from tellstone._core.base.random cimport random_next
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.arena cimport ARENA_PAGE_BITS, ARENA_SEGMENT, arena_full_segment, arena_ptr
 from tellstone._core.memory.wheel cimport WHEEL_SLOTS_MAX, WHEEL_SLOTS_MIN, Wheel, wheel_sum
-from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_is_over, entry_key, entry_set_access
+from tellstone._core.store.access cimport access_begin, shared_tracking
+from tellstone._core.store.entry cimport entry_deadline, entry_expires, entry_is_over, entry_key
+from tellstone._core.store.eviction cimport eviction_step
 from tellstone._core.store.forks cimport fork_unwatch, fork_watch
 from tellstone._core.store.grace cimport (
     grace_after_fork, grace_before_fork, grace_destroy, grace_enter, grace_init, grace_join, grace_leave, grace_reclaim, grace_retire,
 )
 from tellstone._core.store.log cimport log_flush, log_swap, wal_group_begin, wal_group_end
+from tellstone._core.store.policy cimport SAMPLES_MAX, TRACK_S3FIFO, EvictionPolicy, policy_tracking
+from tellstone._core.store.s3fifo cimport s3_clear
 from tellstone._core.store.shard cimport (
-    partition_free, shard_account_exactly, shard_compact, shard_expire, shard_find, shard_init, shard_partition, shard_remove, shard_write,
+    partition_free, partition_overhead, shard_account, shard_account_exactly, shard_compact, shard_disown, shard_expire, shard_find,
+    shard_init, shard_partition, shard_remove, shard_write, shared_set_ceiling,
 )
 from tellstone._core.store.table cimport (
-    TAG_MIXED, table_bytes, table_peek, table_prefetch, table_random, table_scan, table_take_hint, table_work,
+    TAG_MIXED, slot_handle, table_bytes, table_peek, table_prefetch, table_sample, table_scan, table_take_hint, table_work,
 )
 from tellstone._core.store.wal cimport wal_abandon
 
@@ -34,10 +40,20 @@ cdef enum:
     EXPIRE_STEP = 64                # entries expired, moved or slots shifted under one hold of a shard's lock
     COMPACT_STEP = 32
     TABLE_UPKEEP = 512
+    EVICT_UPKEEP = 512              # entries looked at in a round, to get below a ceiling that has come down
+    SAMPLES_DEFAULT = 5
+    LFU_LOG_FACTOR_DEFAULT = 10
+    LFU_DECAY_TIME_DEFAULT = 1
     CURSOR_TAG_BITS = 32
 
 # A cursor: shard << 33 | kind of tags << 32 | tag. Below 2^43, so that a client may keep it in a double.
 cdef uint64_t ALL_TAGS = (<uint64_t>1) << 32
+
+# By EvictionPolicy.
+POLICIES = (
+    "noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "allkeys-s3fifo", "volatile-lru", "volatile-lfu", "volatile-random",
+    "volatile-ttl",
+)
 
 # One secret a process: tables of one process agree, crafted keys do not carry over to another.
 cdef uint64_t process_secret[2]
@@ -86,7 +102,10 @@ cdef Keyspace* keyspace_new(uint32_t shards, int64_t evict_interval_ms, uint32_t
     ks.shared.secret[1] = process_secret[1]
     ks.shared.tick_ms = evict_interval_ms if evict_interval_ms > 0 else 1000
     ks.shared.wheel_slots = evict_slots
-    ks.shared.max_memory = max_memory
+    shared_set_ceiling(&ks.shared, max_memory)
+    ks.shared.rules.samples = SAMPLES_DEFAULT
+    ks.shared.rules.lfu_log_factor = LFU_LOG_FACTOR_DEFAULT
+    ks.shared.rules.lfu_decay_time = LFU_DECAY_TIME_DEFAULT
     ks.shard_count = shards
     ks.shard_mask = shards - 1 if (shards & (shards - 1)) == 0 else 0xFFFFFFFFULL
     ks.active_expiry = evict_interval_ms > 0
@@ -111,6 +130,7 @@ cdef void keyspace_free(Keyspace* ks) noexcept nogil:
         for db in range(DATABASES):
             if ks.shards[i].parts[db] != NULL:
                 partition_free(ks.shards[i].parts[db])
+        free(ks.shards[i].candidates)
     grace_destroy(&ks.shared.grace)
     free(ks.shards)
     free(ks)
@@ -163,14 +183,15 @@ cdef void keyspace_open_hinted(Keyspace* ks, int db, View key, uint64_t hash, in
 
 cdef char* place_write(Place* place, uint8_t type, uint8_t encoding, size_t value_len, int64_t deadline) noexcept nogil:
     cdef char* value
+    cdef bint existed = place.found.entry != NULL
     if place.part == NULL:
         place.part = shard_partition(place.shard, place.db)
         if place.part == NULL:
             return NULL
         shard_find(place.shard, place.part, place.key, place.hash, place.now, &place.found)   # for the tag
     value = shard_write(place.part, place.key, &place.found, type, encoding, value_len, deadline)
-    if value != NULL:
-        entry_set_access(place.found.entry, place_clock(place))
+    if value != NULL and not existed:
+        access_begin(place.part, &place.found, place_clock(place))
     return value
 
 
@@ -290,8 +311,7 @@ cdef void keyspace_flush(Keyspace* ks, int db) noexcept nogil:
                 continue
             log_flush(ks.shards[i].log, d, p.table.count)
             store_ptr(<void**>&ks.shards[i].parts[d], NULL)
-            add_u64(&ks.shared.used, <uint64_t>0 - p.accounted)
-            p.accounted = 0
+            shard_disown(p)
             grace_retire(&ks.shared.grace, p, 0, retired_partition)
     keyspace_unlock(ks, &all)
 
@@ -333,12 +353,14 @@ cdef void keyspace_stats(Keyspace* ks, KeyspaceStats* out) noexcept nogil:
         out.misses += s.misses
         out.expired += s.expired
         out.expired_lazy += s.expired_lazy
+        out.evicted += s.evicted
         for db in range(DATABASES):
             p = s.parts[db]
             if p != NULL:
                 out.live_bytes += p.arena.live_bytes + p.block_bytes
                 out.held_bytes += p.arena.held_bytes + p.block_bytes
                 out.table_bytes += table_bytes(&p.table)
+                out.other_bytes += partition_overhead(p)
         lock_release(&s.lock)
     out.retired = relaxed_u64(&ks.shared.grace.retired_count)
 
@@ -351,6 +373,7 @@ cdef void keyspace_reset_stats(Keyspace* ks) noexcept nogil:
         ks.shards[i].misses = 0
         ks.shards[i].expired = 0
         ks.shards[i].expired_lazy = 0
+        ks.shards[i].evicted = 0
         lock_release(&ks.shards[i].lock)
 
 
@@ -422,12 +445,6 @@ cdef void keyspace_visit_locked(Keyspace* ks, int db, int64_t now, KeyVisit visi
             tag = table_scan(&p.table, &p.arena, tag, ALL_TAGS, visit_live, &walk)
 
 
-cdef inline uint64_t next_random(uint64_t* state) noexcept nogil:
-    """wyrand (Wang Yi, 2019)."""
-    state[0] += 0xa0761d6478bd642fULL
-    return mul_fold(state[0], state[0] ^ 0xe7037ed1a0b428dbULL)
-
-
 cdef void remove_expired(Shard* s, Partition* p, char* e, int64_t now) noexcept nogil:
     """shard_find removes what is past its time."""
     cdef Found found
@@ -437,8 +454,8 @@ cdef void remove_expired(Shard* s, Partition* p, char* e, int64_t now) noexcept 
 
 cdef bint keyspace_random(Keyspace* ks, int db, int64_t now, KeyVisit visit, void* owner) noexcept nogil:
     """A shard by its share of the keys, then an entry of it. Expired entries that it meets are removed."""
-    cdef uint64_t total = 0, pick
-    cdef uint32_t i, handle
+    cdef uint64_t total = 0, pick, slot = 0
+    cdef uint32_t i
     cdef Partition* p
     cdef char* e
     cdef bint done = False
@@ -450,7 +467,7 @@ cdef bint keyspace_random(Keyspace* ks, int db, int64_t now, KeyVisit visit, voi
                 total += ks.shards[i].parts[db].table.count
         if total == 0:
             break
-        pick = next_random(&ks.random_state) % total
+        pick = random_next(&ks.random_state) % total
         for i in range(ks.shard_count):
             p = ks.shards[i].parts[db]
             if p == NULL:
@@ -458,8 +475,8 @@ cdef bint keyspace_random(Keyspace* ks, int db, int64_t now, KeyVisit visit, voi
             if pick >= p.table.count:
                 pick -= p.table.count
                 continue
-            handle = table_random(&p.table, next_random(&ks.random_state))
-            e = arena_ptr(&p.arena, handle)
+            table_sample(&p.table, random_next(&ks.random_state), 1, &slot)
+            e = arena_ptr(&p.arena, slot_handle(slot))
             if entry_is_over(e, now):
                 remove_expired(&ks.shards[i], p, e, now)
                 break
@@ -549,6 +566,9 @@ cdef bint upkeep_partition(Keyspace* ks, Partition* p, int64_t now) noexcept nog
     cdef bint more = table_work(&p.table, &p.arena, TABLE_UPKEEP)
     if ks.active_expiry and shard_expire(p, now, EXPIRE_STEP):
         more = True
+    if p.s3fifo.bytes and shared_tracking(&ks.shared) != TRACK_S3FIFO:
+        s3_clear(&p.s3fifo)
+        shard_account(p)
     if shard_compact(p, COMPACT_STEP):
         more = True
     return more
@@ -589,6 +609,7 @@ cdef bint keyspace_upkeep(Keyspace* ks, int64_t now) noexcept nogil:
     cdef uint32_t i
     cdef int db
     cdef Shard* s
+    cdef uint64_t before
     cdef bint more = False
     for i in range(ks.shard_count):
         s = &ks.shards[i]
@@ -601,6 +622,11 @@ cdef bint keyspace_upkeep(Keyspace* ks, int64_t now) noexcept nogil:
             if s.parts[db] != NULL and upkeep_partition(ks, s.parts[db], now):
                 more = True
             lock_release(&s.lock)
+    if relaxed_u32(&ks.loading) == 0 and keyspace_is_full(ks) and keyspace_can_evict(ks):
+        before = keyspace_used(ks)
+        eviction_step(&ks.shared, ks.shards, ks.shard_count, EVICT_UPKEEP)
+        if keyspace_is_full(ks) and keyspace_used(ks) < before:
+            more = True
     if make_one_huge(ks):                       # one a round: it stops the process's page faults for a moment
         more = True
     grace_reclaim(&ks.shared.grace)
@@ -705,7 +731,47 @@ cdef class Store:
 
     @max_memory.setter
     def max_memory(self, unsigned long long value):
-        store_u64(&self.ks.shared.max_memory, value)
+        shared_set_ceiling(&self.ks.shared, value)
+
+    @property
+    def max_memory_policy(self):
+        """What is evicted at the ceiling: one of POLICIES."""
+        return POLICIES[relaxed_u32(&self.ks.shared.rules.policy)]
+
+    @max_memory_policy.setter
+    def max_memory_policy(self, str value):
+        if value not in POLICIES:
+            raise ValueError(f"max_memory_policy: {value!r} is none of {', '.join(POLICIES)}")
+        cdef uint32_t policy = POLICIES.index(value)
+        store_u32(&self.ks.shared.rules.policy, policy)
+        store_u32(&self.ks.shared.rules.tracking, policy_tracking(<EvictionPolicy>policy))
+
+    @property
+    def max_memory_samples(self):
+        """How many keys lru and lfu look at for each that they evict: 1 to SAMPLES_MAX, what is beyond counts as that."""
+        return relaxed_u32(&self.ks.shared.rules.samples)
+
+    @max_memory_samples.setter
+    def max_memory_samples(self, unsigned int value):
+        store_u32(&self.ks.shared.rules.samples, min(max(value, 1), SAMPLES_MAX))
+
+    @property
+    def lfu_log_factor(self):
+        """How much more it takes to count further."""
+        return relaxed_u32(&self.ks.shared.rules.lfu_log_factor)
+
+    @lfu_log_factor.setter
+    def lfu_log_factor(self, unsigned int value):
+        store_u32(&self.ks.shared.rules.lfu_log_factor, value)
+
+    @property
+    def lfu_decay_time(self):
+        """Minutes that take 1 from a counter; 0: none do."""
+        return relaxed_u32(&self.ks.shared.rules.lfu_decay_time)
+
+    @lfu_decay_time.setter
+    def lfu_decay_time(self, unsigned int value):
+        store_u32(&self.ks.shared.rules.lfu_decay_time, value)
 
     @property
     def max_value(self):
@@ -760,12 +826,14 @@ cdef class Store:
         return keyspace_average_ttl(self.ks, db)
 
     def stats(self):
-        """Counters and sizes of all shards, by name: hits, misses, expired, expired_lazy, live_bytes, held_bytes, table_bytes, retired."""
+        """Counters and sizes of all shards, by name: hits, misses, expired, expired_lazy, evicted, live_bytes, held_bytes, table_bytes,
+        other_bytes, retired."""
         cdef KeyspaceStats s
         with nogil:
             keyspace_stats(self.ks, &s)
-        return {"hits": s.hits, "misses": s.misses, "expired": s.expired, "expired_lazy": s.expired_lazy,
-                "live_bytes": s.live_bytes, "held_bytes": s.held_bytes, "table_bytes": s.table_bytes, "retired": s.retired}
+        return {"hits": s.hits, "misses": s.misses, "expired": s.expired, "expired_lazy": s.expired_lazy, "evicted": s.evicted,
+                "live_bytes": s.live_bytes, "held_bytes": s.held_bytes, "table_bytes": s.table_bytes,
+                "other_bytes": s.other_bytes, "retired": s.retired}
 
     def reset_stats(self):
         """Set the counters to zero."""

@@ -9,9 +9,10 @@ from tellstone._core.base.fnv cimport fnv1a
 from tellstone._core.base.lock cimport lock_acquire, lock_release
 from tellstone._core.base.stamp cimport check_layout
 from tellstone._core.memory.arena cimport arena_ptr
+from tellstone._core.store.access cimport access_begin, access_touch
 from tellstone._core.store.entry cimport (
     ENC_BLOCK, ENC_INT, ENC_WIDENED, ENTRY_BLOCK_FROM, NO_DEADLINE, TYPE_STRING, access_clock, entry_block, entry_deadline, entry_encoding, entry_int,
-    entry_is_bytes, entry_is_over, entry_key, entry_set_access, entry_set_encoding, entry_type, entry_value, entry_value_len, int_width, int_write,
+    entry_is_bytes, entry_is_over, entry_key, entry_set_encoding, entry_type, entry_value, entry_value_len, int_width, int_write,
 )
 from tellstone._core.store.keyspace cimport keyspace_now, keyspace_shard
 from tellstone._core.store.record cimport RECORD_DEADLINE, RECORD_DELETE, RECORD_PATCH, RECORD_PUT, RECORD_SWAP, Record
@@ -38,9 +39,14 @@ cdef struct Spot:                   # where a record's key is, or would be
 
 
 cdef char* write_entry(Spot* at, const Record* r, uint8_t encoding, size_t len, int64_t deadline) noexcept nogil:
+    cdef bint existed = at.found.entry != NULL
     cdef char* value = shard_write(at.part, r.key, &at.found, TYPE_STRING, encoding, len, deadline)
-    if value != NULL:
-        entry_set_access(at.found.entry, at.p.clock)
+    if value == NULL:
+        return NULL
+    if existed:
+        access_touch(at.part.shard, at.found.entry, at.p.clock)
+    else:
+        access_begin(at.part, &at.found, at.p.clock)
     return value
 
 

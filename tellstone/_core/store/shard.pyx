@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from tellstone._core.base.atomics cimport add_u64, store_ptr
+from tellstone._core.base.atomics cimport add_u64, relaxed_u64, store_ptr, store_u64
 from tellstone._core.base.block cimport Block, block_unref
 from tellstone._core.base.bytesops cimport View
 from tellstone._core.base.debug cimport LIVE_PARTITION, check, live_add
@@ -22,6 +22,7 @@ from tellstone._core.store.entry cimport (
 )
 from tellstone._core.store.grace cimport grace_retire
 from tellstone._core.store.log cimport log_deadline, log_delete, log_expire
+from tellstone._core.store.s3fifo cimport s3_clear
 from tellstone._core.store.table cimport (
     slot_handle, table_bytes, table_delete, table_destroy, table_find, table_init, table_insert, table_slot_of,
 )
@@ -29,8 +30,17 @@ from tellstone._core.store.table cimport (
 check_layout(__name__)
 
 cdef enum:
-    ACCOUNT_STEP = 4096             # bytes a partition may be off in Shared.used
+    ACCOUNT_STEP = 4096             # bytes a partition may be off in Shared.used: at most, and this share of the ceiling
+    ACCOUNT_SHARE = 65536
     LAZY_BLOCK = 1048576            # blocks of this size are freed by upkeep, not by the request that drops them
+
+
+cdef void shared_set_ceiling(Shared* shared, uint64_t bytes) noexcept nogil:
+    cdef uint64_t step = bytes // ACCOUNT_SHARE
+    if bytes == 0 or step > ACCOUNT_STEP:
+        step = ACCOUNT_STEP
+    store_u64(&shared.account_step, step)
+    store_u64(&shared.max_memory, bytes)
 
 
 cdef void shard_init(Shard* s, Shared* shared, uint32_t index) noexcept nogil:
@@ -38,6 +48,7 @@ cdef void shard_init(Shard* s, Shared* shared, uint32_t index) noexcept nogil:
     memset(s, 0, sizeof(Shard))
     s.shared = shared
     s.index = index
+    s.random = shared.secret[0] ^ index
     for db in range(DATABASES):
         s.contents[db] = <uint8_t>db
 
@@ -77,28 +88,41 @@ cdef void partition_free(Partition* p) noexcept nogil:
     add_u64(&p.shard.shared.used, <uint64_t>0 - p.accounted)
     table_destroy(&p.table)
     wheel_destroy(&p.wheel)
+    s3_clear(&p.s3fifo)
     arena_destroy(&p.arena)
     free(p)
     live_add(LIVE_PARTITION, -1)
 
 
-cdef inline uint64_t partition_bytes(const Partition* p) noexcept nogil:
-    cdef uint64_t bytes = sizeof(Partition) + p.arena.live_bytes + table_bytes(&p.table) + p.block_bytes
+cdef uint64_t partition_overhead(const Partition* p) noexcept nogil:
+    cdef uint64_t bytes = sizeof(Partition) + p.s3fifo.bytes
     if p.wheel.heads != NULL:
         bytes += WHEEL_LEVELS * p.wheel.slots * sizeof(uint32_t)
     return bytes
 
 
+cdef inline uint64_t partition_bytes(const Partition* p) noexcept nogil:
+    return p.arena.live_bytes + p.block_bytes + table_bytes(&p.table) + partition_overhead(p)
+
+
 cdef void shard_account_exactly(Partition* p) noexcept nogil:
     cdef uint64_t bytes = partition_bytes(p)
     add_u64(&p.shard.shared.used, bytes - p.accounted)
+    store_u64(&p.shard.bytes, p.shard.bytes + bytes - p.accounted)
     p.accounted = bytes
+
+
+cdef void shard_disown(Partition* p) noexcept nogil:
+    add_u64(&p.shard.shared.used, <uint64_t>0 - p.accounted)
+    store_u64(&p.shard.bytes, p.shard.bytes - p.accounted)
+    p.accounted = 0
 
 
 cdef void shard_account(Partition* p) noexcept nogil:
     """The shared sum is a line that all threads write to, so small changes are saved up."""
     cdef int64_t delta = <int64_t>(partition_bytes(p) - p.accounted)
-    if delta >= ACCOUNT_STEP or delta <= -ACCOUNT_STEP:
+    cdef int64_t step = <int64_t>relaxed_u64(&p.shard.shared.account_step)
+    if delta >= step or delta <= -step:
         shard_account_exactly(p)
 
 
@@ -143,6 +167,14 @@ cdef void shard_remove(Partition* p, Found* found) noexcept nogil:
     remove_found(p, found)
 
 
+cdef void shard_evict(Partition* p, Found* found) noexcept nogil:
+    """What it frees shows at once in what is used."""
+    log_expire(p.shard.log, p.db, entry_key(found.entry))
+    remove_found(p, found)
+    shard_account_exactly(p)
+    p.shard.evicted += 1
+
+
 cdef void shard_find(Shard* s, Partition* p, View key, uint64_t hash, int64_t now, Found* found) noexcept nogil:
     """Look a key up. Side effect: an entry whose time has come is removed, and not found."""
     table_find(&p.table, &p.arena, key, hash, found)
@@ -185,6 +217,7 @@ cdef char* shard_write(Partition* p, View key, Found* found, uint8_t type, uint8
         return NULL
     entry_write(e, type, encoding, key.ptr, key.len, value_len, deadline != NO_DEADLINE)
     if was != NULL:
+        entry_set_access(e, entry_access(was))
         drop_entry(p, was, found.handle)
         found.slot[0] = (found.slot[0] & ~(<uint64_t>0xFFFFFFFFULL)) | handle
     elif not table_insert(&p.table, &p.arena, found.tag, handle):

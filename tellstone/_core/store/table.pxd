@@ -86,7 +86,13 @@ cdef bint table_work(Table* t, Arena* a, uint32_t slots) noexcept nogil    # pus
 # Visit entries from a tag on, at least `most` slots' worth unless the table ends; answers the tag to go on from, 2^32: done.
 # The visitor changes nothing.
 cdef uint64_t table_scan(Table* t, Arena* a, uint64_t from_tag, uint64_t most, TableVisit visit, void* owner) noexcept nogil
-cdef uint32_t table_random(Table* t, uint64_t random) noexcept nogil       # a handle, 0 when empty
+# Slots of entries that lie side by side from a random place on, around the end; fewer than `most` only when there are no more.
+cdef uint32_t table_sample(Table* t, uint64_t random, uint32_t most, uint64_t* slots) noexcept nogil
+# The slot of the least tag that is not below one, and of that tag itself; others of the same tag follow it. NULL: there is none. Good until
+# the table's next insert or delete. While the kind of tags changes, slots that have not moved yet may be missed.
+cdef uint64_t* table_first(Table* t, uint64_t from_tag) noexcept nogil
+cdef uint64_t* table_first_of(Table* t, uint32_t tag) noexcept nogil
+
 cdef inline uint32_t mixed_tag(const Table* t, uint64_t hash) noexcept nogil:
     return <uint32_t>(mul_fold(hash ^ t.secret[0], t.secret[1]) >> 32)
 

@@ -323,9 +323,12 @@ cdef uint64_t scan_array(SlotArray* s, uint64_t start, Arena* a, uint64_t from_t
     """Visit tags in [from_tag, below). Answers the tag to go on from; `below` when the array has no more of them."""
     cdef uint64_t i = start
     cdef uint64_t end = s.size + s.slack
+    cdef uint64_t last_home = home_of(s, <uint32_t>(below - 1))
     cdef uint64_t v, last = ALL_TAGS
     while i < end:
         v = s.slot[i]
+        if v == 0 and i > last_home:        # while the size changes, nothing but a long gap follows
+            return below
         if v and slot_tag(v) >= from_tag:
             if slot_tag(v) >= below:
                 return below
@@ -351,20 +354,64 @@ cdef uint64_t table_scan(Table* t, Arena* a, uint64_t from_tag, uint64_t most, T
     return scan_array(t.old, old_start(t, <uint32_t>at), a, at, ALL_TAGS, &most, visit, owner)
 
 
-cdef uint32_t table_random(Table* t, uint64_t random) noexcept nogil:
-    """The first entry at or behind a random place, around the end. Long gaps favour their successor, a little."""
-    cdef uint64_t now_span = t.now.size + t.now.slack
+cdef inline uint64_t filled_span(const Table* t) noexcept nogil:
+    """How many slots of `now` may hold something. While the size changes the rest is one long gap, too long to walk."""
+    if t.old == NULL or t.kind != t.old_kind:
+        return t.now.size + t.now.slack
+    if t.boundary == 0:
+        return 0
+    return home_of(t.now, <uint32_t>(t.boundary - 1)) + t.now.slack
+
+
+cdef uint32_t table_sample(Table* t, uint64_t random, uint32_t most, uint64_t* slots) noexcept nogil:
+    """A slot behind a gap is met more often than others, a little."""
+    cdef uint64_t now_span = filled_span(t)
     cdef uint64_t old_span = t.old.size + t.old.slack - t.old_pos if t.old != NULL else 0
-    cdef uint64_t i, at
-    cdef uint64_t v
+    cdef uint64_t i, at, v
+    cdef uint32_t found = 0
     if t.count == 0:
         return 0
     at = random % (now_span + old_span)
     for i in range(now_span + old_span):
         v = t.now.slot[at] if at < now_span else t.old.slot[t.old_pos + at - now_span]
         if v:
-            return slot_handle(v)
+            slots[found] = v
+            found += 1
+            if found == most:
+                break
         at += 1
         if at == now_span + old_span:
             at = 0
-    return 0
+    return found
+
+
+cdef uint64_t* first_in(SlotArray* s, uint64_t start, uint64_t from_tag, uint64_t below) noexcept nogil:
+    """The first slot from a place on whose tag is in [from_tag, below)."""
+    cdef uint64_t i = start
+    cdef uint64_t end = s.size + s.slack
+    cdef uint64_t last_home = home_of(s, <uint32_t>(below - 1))
+    cdef uint64_t v
+    while i < end:
+        v = s.slot[i]
+        if v == 0:
+            if i > last_home:
+                return NULL
+        elif slot_tag(v) >= from_tag:
+            return &s.slot[i] if slot_tag(v) < below else NULL
+        i += 1
+    return NULL
+
+
+cdef uint64_t* table_first(Table* t, uint64_t from_tag) noexcept nogil:
+    cdef uint64_t* slot = NULL
+    if from_tag < t.boundary:
+        slot = first_in(t.now, home_of(t.now, <uint32_t>from_tag), from_tag, t.boundary)
+    if slot == NULL and t.old != NULL and from_tag < ALL_TAGS:
+        slot = first_in(t.old, old_start(t, <uint32_t>from_tag), from_tag, ALL_TAGS)
+    return slot
+
+
+cdef uint64_t* table_first_of(Table* t, uint32_t tag) noexcept nogil:
+    cdef SlotArray* s = t.now if tag < t.boundary else t.old
+    cdef uint64_t* slot = <uint64_t*>probe(&s.slot[home_of(t.now, tag) if tag < t.boundary else old_start(t, tag)], tag)
+    return slot if slot[0] and slot_tag(slot[0]) == tag else NULL
