@@ -10,12 +10,12 @@ HEAD = """\
 Tellstone, an in-memory key/value store for Redis clients and Python programs.
 
 Usage: tellstone [serve] [options]
-       tellstone bench [options]      put a load on a server
-       tellstone check DIR            verify a directory of data
-       tellstone repair DIR           keep what is whole in it, set the rest aside
-       tellstone restore DIR --at TIME  bring back the state of a moment
-       tellstone dump DIR [options]   its keys as text
-       tellstone load FILE [options]  such text into a running server
+       tellstone bench [options]        put a load on a server
+       tellstone check DIR              verify a directory of data
+       tellstone repair DIR             keep what is whole in it, set the rest aside
+       tellstone restore DIR [options]  bring back the state that it had at a moment
+       tellstone dump DIR [options]     its keys as text
+       tellstone load FILE [options]    such text into a running server
 
 `tellstone COMMAND --help` tells more of a command; the options here are those of the server.
 """

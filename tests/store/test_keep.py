@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from disk import run, told
 from store import histories
 
 from tellstone import Engine
 from tellstone._core.store.keyspace import Store
 from tellstone._core.store.recovery import RecoveryJob
+from tellstone.durability.check import check
 from tellstone.durability.directory import Directory
 from tellstone.durability.past import spans_in
 from tellstone.durability.persistence import Persistence
+from tellstone.durability.restore import load_moment
 from tellstone.durability.snapshots import snapshots_in
+from tellstone.errors import StorageError
 
 pytestmark = pytest.mark.core
 
@@ -143,3 +150,46 @@ def test_an_unfinished_snapshot_goes_at_the_start(tmp_path: Path, caplog: pytest
     assert not left.exists() and other.exists()
     (record,) = caplog.records
     assert record.getMessage() == "an unfinished snapshot has been removed"
+
+
+def a_disk_that_fails_between_two_snapshots(directory: str) -> None:
+    """What was lost by that is missing from the past as well, and nothing else is."""
+    path = Path(directory)
+    moments = []
+
+    def note() -> None:
+        time.sleep(0.002)
+        moments.append(time.time_ns() // 1_000_000)
+        time.sleep(0.002)
+
+    with opened(path, 5) as (engine, persistence):
+        persistence.log.set_sync("always")
+        engine.set("a", 1)
+        assert persistence.save()
+        engine.set("b", 2)
+        assert persistence.log.commit()
+        note()
+        told(fail_write=errno.EIO)
+        with pytest.raises(StorageError):
+            engine.set("c", 3)
+        assert not persistence.log.commit() and persistence.log.lost
+        note()
+        told(fail_write=0)
+        assert persistence.heal()
+        note()
+        engine.set("d", 4)
+        assert persistence.log.commit()
+    assert numbers(path) == [(1, 1), (1, 2)]
+    first, second = spans_in(path)
+    assert not first.latest and second.latest
+    assert first.last_ms < moments[1] < second.first_ms < moments[2] < second.last_ms
+    found = [load_moment(path, at, None) for at in (first.last_ms, moments[1], moments[2], second.last_ms)]
+    assert [loaded and sorted(key for _, key in histories.content(loaded[0])) for loaded in found] == [
+        *([b"a", b"b"], None, [b"a", b"b", b"c"], [b"a", b"b", b"c", b"d"])
+    ]
+    assert check(path).whole
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="preloading as Linux has it")
+def test_a_disk_that_fails_between_two_snapshots(tmp_path: Path, shim: str) -> None:
+    run(a_disk_that_fails_between_two_snapshots, tmp_path, LD_PRELOAD=shim)

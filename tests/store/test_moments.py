@@ -98,7 +98,8 @@ def test_damage_behind_the_moment_does_not_matter(tmp_path: Path) -> None:
     (span,) = spans_in(tmp_path)
     assert not span.latest and histories.NOW + 10 <= span.last_ms < histories.NOW + 20
     last = span.last_ms - histories.NOW
-    assert state_at(tmp_path, span.last_ms - 1) == history.state(history.whole([last - 2]))
+    assert state_at(tmp_path, span.last_ms - 1) == history.state([last - 2])
+    assert state_at(tmp_path, span.last_ms) == history.state([last])
     with pytest.raises(DamageError):
         state_at(tmp_path, histories.NOW + 25)
     assert load_moment(tmp_path, histories.NOW + 25, None) is None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
 import random
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ from tellstone._core.store.keyspace import Store
 from tellstone._core.store.recovery import recover
 from tellstone.cli import main
 from tellstone.durability.moments import show_moment
+from tellstone.durability.restore import load_moment
 
 Said = pytest.CaptureFixture[str]
 State = dict[tuple[int, bytes], bytes]
@@ -302,3 +305,61 @@ def test_a_directory_without_data(tmp_path: Path, capsys: Said) -> None:
         assert capsys.readouterr().err == f"tellstone: {file}: is not a directory\n"
         file.unlink()
     assert list(tmp_path.iterdir()) == []
+
+
+class Counting(threading.Thread):
+    """Counts in two keys that are always set together, and notes when each number was sent and when answered."""
+
+    def __init__(self, root: Path, number: int, ended: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.wire = Wire(str(root / "s"))
+        self.keys = b"left:%d" % number, b"right:%d" % (number * 7)
+        self.ended = ended
+        self.sent: list[int] = []
+        self.answered: list[int] = []
+
+    def run(self) -> None:
+        with self.wire:
+            while not self.ended.is_set():
+                text = b"%d" % len(self.sent)
+                self.sent.append(time.time_ns() // 1_000_000)
+                assert self.wire.call(b"MSET", self.keys[0], text, self.keys[1], text) == b"+OK\r\n"
+                self.answered.append(time.time_ns() // 1_000_000)
+
+    def allowed(self, at_ms: int) -> range:
+        """The numbers that may have been there: all that had been answered before, and none that was sent later."""
+        least = bisect.bisect_left(self.answered, at_ms) - 1
+        return range(least, bisect.bisect_right(self.sent, at_ms))
+
+
+def test_moments_while_everything_changes(tmp_path: Path) -> None:
+    """Snapshots are written while clients count, and each moment has numbers that it may have."""
+    ended = threading.Event()
+    with serving(tmp_path, "--shards", "3", "--snapshot-keep", "100", kill=True) as wire:
+        for number in range(0, 3000, 100):  # for snapshots to take their time
+            calls = [("SET", f"still:{i}", "x" * 1000) for i in range(number, number + 100)]
+            assert set(wire.pipeline(calls)) == {b"+OK\r\n"}
+        assert wire.call("SAVE") == b"+OK\r\n"
+        counting = [Counting(tmp_path, number, ended) for number in range(4)]
+        for one in counting:
+            one.start()
+        begun = time.time_ns() // 1_000_000
+        for _ in range(6):
+            assert wire.call("SAVE") == b"+OK\r\n"
+            time.sleep(0.1)
+        last = time.time_ns() // 1_000_000
+        ended.set()
+        for one in counting:
+            one.join(10)
+            assert not one.is_alive()
+    numbers = set()
+    for at in (begun, last, *(random.randrange(begun, last) for _ in range(20))):
+        loaded = load_moment(tmp_path / "data", at, None)
+        assert loaded is not None
+        store, _, base = loaded
+        numbers.add(base.number)
+        found = {key: int(text) for (_, key), (text, _) in histories.content(store).items() if b"still" not in key}
+        for one in counting:
+            left, right = (found.get(key, -1) for key in one.keys)
+            assert left == right and left in one.allowed(at), (at, base)
+    assert len(numbers) > 1

@@ -346,7 +346,8 @@ cdef TrailRead trace(Trail* t, ShardLog* log, int64_t until_ms) noexcept nogil:
 
 
 cdef void survey_time(Run* run, Window* w, uint32_t shard) noexcept nogil:
-    """What was there by until_ms: left in limit, for survey_scan."""
+    """What was there by until_ms: left in limit, for survey_scan. Damage behind the last batch that counts is none of this moment if it is that
+    batch's own."""
     cdef ShardLog* log = &run.r.logs[shard]
     cdef Trail t
     cdef TrailRead read
@@ -357,7 +358,7 @@ cdef void survey_time(Run* run, Window* w, uint32_t shard) noexcept nogil:
         run_unread(run, &t)
     elif read == TRAIL_STOP and run.r.mode == RECOVERY_TRACE:
         log.broken = True
-    elif read == TRAIL_STOP:
+    elif read == TRAIL_STOP and run.r.until_ms > log.time_ms and run.r.until_ms > run.snapshot.whole_ms:
         run_damaged(run)
 
 
