@@ -15,6 +15,7 @@ LIFETIME: `keep` is what a view of an argument lives by (base.inputs).
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.float cimport PyFloat_Check
 from cpython.long cimport PyLong_Check
+from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -56,6 +57,10 @@ from tellstone.errors import ArgumentError, ClosedError, DataError, OutOfMemoryE
 
 check_layout(__name__)
 
+cdef extern from "Python.h":
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* text, Py_ssize_t len) nogil    # only with the GIL
+    object new_reference "(PyObject *)"(PyObject* made)         # NULL raises what has been set
+
 cdef extern from "tellstone/_core/recent.h" nogil:
     ctypedef struct RecentKey "ts_recent_entry":
         SlotHint place              # where the key was found; at is NULL: nowhere yet
@@ -66,7 +71,7 @@ cdef extern from "tellstone/_core/recent.h" nogil:
 cdef enum:
     CLOSED = -1000                  # a status of this module's own
     LONG = 65536                    # bytes from which work is done without the GIL
-    SMALL = 512                     # bytes of a value that is copied twice, to spare a second look-up
+    SMALL = 512                     # bytes of a value that is copied while its shard is locked
     WALK = 512                      # keys an iteration takes at a time
 
 
@@ -361,9 +366,10 @@ cdef inline void find_again(Place* place, View key, uint64_t hash, RecentKey* re
         recent.place.value = place.found.slot[0]
 
 
-cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_t* length) noexcept nogil:
-    """read_value for what is asked for most: a value that fits the room, or no key, in a shard that is free. ST_MORE for everything
-    else, which read_value answers. A closed engine has no partitions.
+cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_t* length, PyObject** made) noexcept nogil:
+    """read_value for what is asked for most: a value of at most `size` bytes, or no key, in a shard that is free. ST_MORE for everything
+    else, which read_value answers. A closed engine has no partitions. The value is copied into the room or, with the GIL, into a bytes
+    object of its own, which no collection of garbage can begin with: made[0] is NULL when there is no memory for it.
     """
     cdef uint64_t hash
     cdef RecentKey* recent
@@ -385,8 +391,11 @@ cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_
             s.misses += 1
             status = ST_MISSING
         elif is_alive(a.ks, place.found.entry) and string_get(&place, scratch, &v) == ST_OK and v.view.len <= size:
-            memcpy(room, v.view.ptr, v.view.len)
-            length[0] = v.view.len
+            if made != NULL:
+                made[0] = new_bytes(v.view.ptr, <Py_ssize_t>v.view.len)
+            else:
+                memcpy(room, v.view.ptr, v.view.len)
+                length[0] = v.view.len
             s.hits += 1
             access_touch(s, place.found.entry, access_clock(shared_lately(&a.ks.shared)))
             status = ST_OK
@@ -395,19 +404,20 @@ cdef inline int read_quickly(Access* a, View key, char* room, size_t size, size_
 
 
 cdef int engine_get(Engine e, View key, char* room, size_t size, size_t* length) noexcept:
-    return read_quickly(&e.access, key, room, size, length)
+    return read_quickly(&e.access, key, room, size, length, NULL)
 
 
-cdef object read_fully(Access* a, View key, char* room, size_t size):
+cdef object read_fully(Access* a, View key):
+    cdef char small[SMALL]
     cdef Reading r
     cdef int status
-    r.room = room
-    r.size = size
+    r.room = small
+    r.size = SMALL
     r.length = 0
     r.block = NULL
     status = at_key(a, key, read_value, &r)
     if status == ST_OK and r.block == NULL:
-        return PyBytes_FromStringAndSize(room, <Py_ssize_t>r.length)
+        return PyBytes_FromStringAndSize(small, <Py_ssize_t>r.length)
     if status == ST_MISSING:
         return None
     if status < 0:
@@ -417,14 +427,13 @@ cdef object read_fully(Access* a, View key, char* room, size_t size):
 
 cdef inline object read(Access* a, View key):
     """The value as bytes, None without the key."""
-    cdef char small[SMALL]
-    cdef size_t length
-    cdef int status = read_quickly(a, key, small, SMALL, &length)
+    cdef PyObject* made = NULL
+    cdef int status = read_quickly(a, key, NULL, SMALL, NULL, &made)
     if status == ST_OK:
-        return PyBytes_FromStringAndSize(small, <Py_ssize_t>length)
+        return new_reference(made)
     if status == ST_MISSING:
         return None
-    return read_fully(a, key, small, SMALL)
+    return read_fully(a, key)
 
 
 cdef int find_only(Place* place, void* detail) noexcept nogil:
