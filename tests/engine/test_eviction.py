@@ -381,13 +381,15 @@ def test_eight_writers_lose_only_what_is_evicted(policy: str) -> None:
                 engine.execute("MGET", key, past)
 
         in_threads(write)
+        # Upkeep may be evicting still, so what is counted lies between two looks.
         evicted = engine._store.stats()["evicted"]
-        assert len(engine) == THREADS * each - evicted
+        left = len(engine)
+        assert evicted <= THREADS * each - left <= engine._store.stats()["evicted"]
         assert evicted > THREADS * each / 4
         for key in engine:
-            value = engine[key]
-            assert value == key * (len(value) // len(key))
-        assert engine.execute("INFO", "stats")["evicted_keys"] == engine._store.stats()["evicted"] == evicted
+            value = engine.get(key)
+            assert value is None or value == key * (len(value) // len(key))
+        assert evicted <= engine.execute("INFO", "stats")["evicted_keys"] <= engine._store.stats()["evicted"]
 
 
 def test_the_policy_may_change_at_any_time() -> None:
