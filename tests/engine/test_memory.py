@@ -92,7 +92,7 @@ def test_closing_gives_memory_back() -> None:
     for _ in range(3):
         with Engine() as engine:
             engine.set_many({b"key:%d" % n: b"v" * 100 for n in range(300_000)})
-            assert resident() - before > 40 * MIB
+            assert resident() - before > 30 * MIB  # what others left behind may have been used again
         assert resident() - before < 20 * MIB
 
 
