@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType
 
@@ -38,17 +40,34 @@ def run(case: FunctionType, directory: Path, **more: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture(scope="session")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The library to preload (disk_shim.c)."""
+def preloadable(source: Path, directory: Path) -> str:
+    """A C source as a library to preload, made in that directory. Skips the test where there can be none."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not compiler:
         pytest.skip("no C compiler")
     if os.environ.get("TELLSTONE_BUILD", "release") in ("asan", "tsan", "ubsan"):
         pytest.skip("a sanitizer is preloaded already")
-    library = tmp_path_factory.mktemp("shim") / "disk_shim.so"
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, SHIM, "-ldl"], check=True)
+    library = directory / source.with_suffix(".so").name
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     return str(library)
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library to preload (disk_shim.c)."""
+    return preloadable(SHIM, tmp_path_factory.mktemp("shim"))
+
+
+@contextlib.contextmanager
+def mounted(path: Path, size: str) -> Iterator[Path]:
+    """A file system in memory of that size ("9m") at a new directory. Skips the test where none may be mounted."""
+    path.mkdir()
+    mount = shutil.which("mount")
+    command = [str(mount), "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)]
+    if not mount or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("no file system may be mounted")
+    yield path
+    subprocess.run(["umount", "-l", path], check=True)
 
 
 def told(**values: int) -> None:

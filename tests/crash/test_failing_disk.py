@@ -4,9 +4,7 @@ when the disk is well again it goes on by itself. A killed one recovers everythi
 
 from __future__ import annotations
 
-import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ import pytest
 from crash.crashing import Crashing
 from crash.units import NEVER, Found
 from crash.writers import read
+from disk import mounted
 from frames import ERROR, Native, put
 from wire import Closed, Wire
 
@@ -31,14 +30,8 @@ CROWD = 200  # connections; more than send their replies together
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "small"
-    path.mkdir()
-    mount = shutil.which("mount")
-    command = [str(mount), "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(path)]
-    if not mount or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("no file system may be mounted")
-    yield path
-    subprocess.run(["umount", "-l", path], check=True)
+    with mounted(tmp_path / "small", "24m") as path:
+        yield path
 
 
 class Filling:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from disk import asked, run, told
+from disk import asked, mounted, run, told
 from store.reading import read_log, read_logs, segments
 
 from tellstone._core.store.appender import Appender
@@ -231,14 +229,8 @@ def test_a_limit_of_file_sizes_is_a_full_disk(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "small"
-    path.mkdir()
-    mount = shutil.which("mount")
-    command = [str(mount), "-t", "tmpfs", "-o", "size=9m", "tmpfs", str(path)]
-    if not mount or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("no file system may be mounted")
-    yield path
-    subprocess.run(["umount", "-l", path], check=True)
+    with mounted(tmp_path / "small", "9m") as path:
+        yield path
 
 
 def a_small_disk_fills(directory: str) -> None:
