@@ -12,7 +12,7 @@ from tellstone._core.protocol.reply cimport reply_bulk_text, reply_error, reply_
 from tellstone._core.store.access cimport access_frequency, access_idle, shared_tracking
 from tellstone._core.store.entry cimport ENC_INT, ENC_RAW, entry_access, entry_encoding, entry_int, entry_value_len
 from tellstone._core.store.keyspace cimport Place, keyspace_close, keyspace_open, place_count, place_exists
-from tellstone._core.store.policy cimport TRACK_LFU, TRACK_TIME
+from tellstone._core.store.policy cimport TRACK_S3FIFO, TRACK_TIME
 
 check_layout(__name__)
 
@@ -96,24 +96,28 @@ cdef int64_t idle_seconds(const Context* c, const Place* place) noexcept nogil:
     return access_idle(entry_access(place.found.entry), c.now)
 
 
-# OBJECT IDLETIME key
-cdef int cmd_object_idletime(Context* c) noexcept nogil:
-    cdef int64_t seconds
-    cdef int status = ask(c, idle_seconds, &seconds)
+cdef int reply_tracked(Context* c, Question of, const char* not_tracked) noexcept nogil:
+    """What is kept of the accesses to the key, or the error that it is not."""
+    cdef int64_t number
+    cdef int status = ask(c, of, &number)
     if status != ST_OK:
         return status
-    if seconds != NOT_TRACKED:
-        reply_int(c.out, seconds)
-        return ST_OK
-    if shared_tracking(&c.ks.shared) == TRACK_LFU:
-        reply_error(c.out, b"ERR An LFU maxmemory policy is selected, idle time not tracked. "
-                           b"Please note that when switching between policies at runtime LRU and LFU data will take "
-                           b"some time to adjust.")
-    else:
-        reply_error(c.out, b"ERR The allkeys-s3fifo maxmemory policy is selected, idle time not tracked. "
-                           b"Please note that when switching between policies at runtime what is tracked will take "
-                           b"some time to adjust.")
-    return ST_REPLIED
+    if number == NOT_TRACKED:
+        reply_error(c.out, not_tracked)
+        return ST_REPLIED
+    reply_int(c.out, number)
+    return ST_OK
+
+
+# OBJECT IDLETIME key
+cdef int cmd_object_idletime(Context* c) noexcept nogil:
+    if shared_tracking(&c.ks.shared) == TRACK_S3FIFO:
+        return reply_tracked(c, idle_seconds, b"ERR The allkeys-s3fifo maxmemory policy is selected, idle time not tracked. "
+                             b"Please note that when switching between policies at runtime what is tracked will take "
+                             b"some time to adjust.")
+    return reply_tracked(c, idle_seconds, b"ERR An LFU maxmemory policy is selected, idle time not tracked. "
+                         b"Please note that when switching between policies at runtime LRU and LFU data will take "
+                         b"some time to adjust.")
 
 
 cdef int64_t frequency_of(const Context* c, const Place* place) noexcept nogil:
@@ -125,14 +129,6 @@ cdef int64_t frequency_of(const Context* c, const Place* place) noexcept nogil:
 # OBJECT FREQ key
 cdef int cmd_object_freq(Context* c) noexcept nogil:
     """0 to 255 by LFU's logarithm, 0 to 3 by allkeys-s3fifo."""
-    cdef int64_t frequency
-    cdef int status = ask(c, frequency_of, &frequency)
-    if status != ST_OK:
-        return status
-    if frequency != NOT_TRACKED:
-        reply_int(c.out, frequency)
-        return ST_OK
-    reply_error(c.out, b"ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
-                       b"Please note that when switching between policies at runtime LRU and LFU data will take "
-                       b"some time to adjust.")
-    return ST_REPLIED
+    return reply_tracked(c, frequency_of, b"ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
+                         b"Please note that when switching between policies at runtime LRU and LFU data will take "
+                         b"some time to adjust.")
